@@ -1,0 +1,1 @@
+"""hipporag_torch: the HippoRAG 2 document memory on PyTorch."""

@@ -1,0 +1,28 @@
+"""Everything this library raises on purpose.
+
+A message says what was wrong, what was got, what was expected and what to do next.
+"""
+
+
+class HippoRAGError(Exception):
+    """Root of all errors that the library raises on purpose."""
+
+
+class InputError(HippoRAGError):
+    """A caller's data is not usable: an empty question, a negative reset, a NaN vector."""
+
+
+class ConfigError(HippoRAGError):
+    """An option is unknown, out of its range, or asks for something that is not installed."""
+
+
+class BackendError(HippoRAGError):
+    """A model or a remote service did not deliver what its contract says."""
+
+
+class DatasetError(HippoRAGError):
+    """A data set is missing, unreadable or not of the shape that was stated."""
+
+
+class CompatibilityError(HippoRAGError):
+    """Two things that must have been made alike were not: say, an index and its embedder."""

@@ -1,0 +1,83 @@
+"""The seams. Anything that fits one of these protocols can be injected; conf/ names those we ship."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jaxtyping import Float32
+from torch import Tensor
+
+from hipporag_torch.types import Extraction, FilterDecision, Passage, Ranking, Role, Triple
+
+Progress = Callable[[str, int, int], None]
+"""`progress(stage, done, total)`: called as work advances; the library itself draws nothing."""
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """The progress callable that shows nothing."""
+
+
+@dataclass(frozen=True)
+class EmbedderIdentity:
+    """What decides an embedder's vectors. Two embedders with equal identities are interchangeable.
+
+    `weights` is a digest of local weights, or the resolved revision of a hub model.
+    `instructions` maps roles to the text put before every input of that role.
+    """
+
+    name: str
+    weights: str
+    dim: int
+    pooling: str
+    max_tokens: int | None = None
+    instructions: tuple[tuple[Role, str], ...] = field(default=())
+
+
+class Embedder(Protocol):
+    """Texts → unit vectors (or the zero vector, for a text in which it finds nothing)."""
+
+    @property
+    def identity(self) -> EmbedderIdentity: ...
+
+    def instruction(self, role: Role) -> str:
+        """What is put before a text of this role; equal instructions mean equal vectors."""
+        ...
+
+    def embed(
+        self, texts: Sequence[str], role: Role, progress: Progress = no_progress
+    ) -> Float32[Tensor, "texts dim"]:
+        """One row per text, in order, on the CPU. An empty sequence gives a (0, dim) tensor."""
+        ...
+
+    def truncated(self, texts: Sequence[str], role: Role) -> list[bool]:
+        """Whether each text is longer than what the model reads, so that its end is not embedded."""
+        ...
+
+
+class Extractor(Protocol):
+    """Passages → entities and triples. One bad passage never sinks a batch: its status says so."""
+
+    def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
+        """One extraction per passage, in order."""
+        ...
+
+
+class FactFilter(Protocol):
+    """Recognition memory: which of the facts shown help to answer each question."""
+
+    def select(
+        self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
+    ) -> list[FilterDecision]:
+        """One decision per question, in order."""
+        ...
+
+
+class Retriever(Protocol):
+    """Questions → ranked passages."""
+
+    def retrieve(self, questions: Sequence[str], *, top_k: int, trace: bool = False) -> list[Ranking]:
+        """One ranking per question, in order, with at most `top_k` passages.
+
+        Raises `InputError` for an empty question and for `top_k` < 1.
+        """
+        ...

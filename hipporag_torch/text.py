@@ -1,0 +1,94 @@
+"""Text as keys: phrase normalisation, fact texts, content ids and answer normalisation. Pure functions."""
+
+import hashlib
+import re
+import string
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+from hipporag_torch.errors import ConfigError
+from hipporag_torch.types import Triple
+
+# Joiners are invisible but carry meaning inside Persian, Hindi and other words.
+_JOINERS = "\u200c\u200d"
+_NOT_REFERENCE = re.compile(r"[^a-z0-9 ]")
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How text becomes keys. What an index was built with is part of its identity.
+
+    normalisation: `unicode` keeps every script and every symbol that carries meaning;
+        `reference` keeps a-z, 0-9 and spaces only, as the reference implementation does.
+    fact_template: the text that is embedded for a fact: `plain` is "subject predicate object",
+        `repr` is Python's repr of the tuple, as the reference embeds it.
+    content_id: `sha256`, or `md5` for ids equal to the reference's `chunk-<md5>`.
+    """
+
+    normalisation: Literal["unicode", "reference"] = "unicode"
+    fact_template: Literal["plain", "repr"] = "plain"
+    content_id: Literal["sha256", "md5"] = "sha256"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("normalisation", ("unicode", "reference")),
+            ("fact_template", ("plain", "repr")),
+            ("content_id", ("sha256", "md5")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ConfigError(
+                    f"text.{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}"
+                )
+
+    def phrase(self, text: str) -> str:
+        """The key of a phrase. Empty under `unicode` only if nothing visible is left."""
+        return unicode_key(text) if self.normalisation == "unicode" else reference_key(text)
+
+    def fact(self, triple: Triple) -> Triple | None:
+        """The normalised triple, or None if a part is empty where empty keys are not allowed."""
+        fact = Triple(self.phrase(triple.subject), self.phrase(triple.predicate), self.phrase(triple.object))
+        if self.normalisation == "unicode" and not (fact.subject and fact.predicate and fact.object):
+            return None
+        return fact
+
+    def fact_text(self, fact: Triple) -> str:
+        """The text that is embedded for a normalised triple."""
+        if self.fact_template == "repr":
+            return repr((fact.subject, fact.predicate, fact.object))
+        return f"{fact.subject} {fact.predicate} {fact.object}"
+
+    def passage_id(self, text: str) -> str:
+        """A passage's id: the same text has the same id, in every index and process."""
+        encoded = text.encode("utf-8")
+        if self.content_id == "md5":
+            return "chunk-" + hashlib.md5(encoded, usedforsecurity=False).hexdigest()
+        return "passage-" + hashlib.sha256(encoded).hexdigest()[:32]
+
+
+def unicode_key(text: str) -> str:
+    """NFKC, case-folded, invisible format characters removed, whitespace squeezed.
+
+    C, C++ and C# stay three keys; no script is wiped; the result is a fixed point.
+    """
+    if not text.isascii():
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        visible = (c for c in folded if c in _JOINERS or unicodedata.category(c) != "Cf")
+        # Removing a format character can bring two composable characters together: compose again.
+        text = unicodedata.normalize("NFKC", "".join(visible))
+    return " ".join(text.casefold().split()).strip(_JOINERS + " ")
+
+
+def reference_key(text: str) -> str:
+    """The reference implementation's key: anything but a-z, 0-9 and space becomes a space.
+
+    Inner runs of spaces stay, and a text without ASCII letters or digits becomes the empty key.
+    """
+    return _NOT_REFERENCE.sub(" ", text.lower()).strip()
+
+
+def answer_key(text: str) -> str:
+    """SQuAD's answer normalisation: lower case, no punctuation, no articles, squeezed spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())

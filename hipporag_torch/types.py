@@ -1,0 +1,230 @@
+"""The records that travel between the parts. All frozen; none knows how it is computed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hipporag_torch.errors import InputError
+
+Role = Literal["passage", "phrase", "fact", "question_to_fact", "question_to_passage"]
+"""What a text is embedded as. Embedders with instructions have one for each role."""
+
+Route = Literal[
+    "graph",
+    "dense:no_facts",
+    "dense:filter_kept_none",
+    "dense:filter_error",
+    "dense:requested",
+    "bm25:requested",
+    "bm25:no_match",
+    "none:empty_index",
+]
+"""Which way a question went, and why. Recorded for every question, counted for every run."""
+
+ExtractionStatus = Literal["ok", "truncated", "failed"]
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a caller hands in.
+
+    Without a `source_id` the content id of the text becomes the source.
+    `metadata` must be JSON-like; the key `title` is what title-level evaluation looks at.
+    """
+
+    text: str
+    source_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_text(self.text, "a document's text")
+        if self.source_id is not None:
+            require_text(self.source_id, "a document's source_id")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that holds a passage: `position` is its order within that source."""
+
+    source_id: str
+    position: int
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The unit that is embedded, extracted and retrieved; `id` is a hash of `text`."""
+
+    id: str
+    text: str
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, order=True)
+class Triple:
+    """A (subject, predicate, object) statement, as a model wrote it or normalised."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What an extractor found in one passage.
+
+    `dropped` counts malformed entries by kind. A failed extraction has a `reason` and no triples;
+    its passage is indexed all the same and can be found by its embedding.
+    """
+
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    status: ExtractionStatus = "ok"
+    reason: str = ""
+    producer: str = ""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FilterDecision:
+    """A fact filter's answer for one question: rows into the candidates that it was shown.
+
+    `error` is empty unless the filter could not decide; then nothing is kept and the route says so.
+    `dropped` counts choices that were not among the candidates, or were repeated, by kind.
+    """
+
+    kept: tuple[int, ...]
+    error: str = ""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TracedFact:
+    """A fact that was considered for a question; `score` is min-max normalised to [0, 1]."""
+
+    triple: Triple
+    score: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class TracedSeed:
+    """A node that the walk restarts from; `weight` is its share of the reset, which sums to 1."""
+
+    kind: Literal["phrase", "passage"]
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class TracedPassage:
+    """How a returned passage got its mass: `mass` = `restart` + the sum over `through`.
+
+    `through` lists the phrases that passed mass on to it in the last step, the largest first;
+    `restart` is what it kept from its own seed.
+    """
+
+    passage_id: str
+    mass: float
+    restart: float
+    through: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Why a question got its passages. Seeds are the phrases and the strongest passages."""
+
+    facts: tuple[TracedFact, ...] = ()
+    seeds: tuple[TracedSeed, ...] = ()
+    passages: tuple[TracedPassage, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The passages found for one question, best first.
+
+    `scores` are PageRank mass on the route `graph`, cosine on `dense:*`, BM25 on `bm25:*`.
+    """
+
+    question: str
+    passages: tuple[Passage, ...]
+    scores: tuple[float, ...]
+    route: Route
+    trace: Trace | None = None
+
+    @property
+    def passage_ids(self) -> tuple[str, ...]:
+        return tuple(passage.id for passage in self.passages)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a data set. `gold_texts` are whole passages, as they stand in the corpus."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+    gold_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A corpus with questions about it. Gold labels serve evaluation alone."""
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True)
+class FailedPassage:
+    """A passage whose extraction failed; it is in the index, but only dense retrieval finds it."""
+
+    passage_id: str
+    source_ids: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class AddReport:
+    """What one `add` did. `seconds` is per stage; `dropped` counts malformed entries by kind."""
+
+    documents: int
+    passages_added: int
+    passages_known: int
+    phrases_added: int
+    facts_added: int
+    failed: tuple[FailedPassage, ...] = ()
+    truncated: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RemoveReport:
+    """What one `remove` did; `not_found` lists what was asked for and is not in the index.
+
+    `passages_kept` were named by a source that went, but another source still holds them.
+    """
+
+    passages_removed: tuple[str, ...]
+    passages_kept: tuple[str, ...]
+    phrases_removed: int
+    facts_removed: int
+    not_found: tuple[str, ...] = ()
+
+
+def require_text(value: object, what: str) -> str:
+    """`value` if it is text that can be encoded; else an `InputError` that names `what`."""
+    if not isinstance(value, str):
+        raise InputError(f"{what} must be a string, got {type(value).__name__}: {value!r:.80}")
+    if not value.strip():
+        raise InputError(f"{what} is empty, got {value!r:.80}; leave it out or give it some text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{what} holds an unpaired surrogate at character {error.start}, so it is not valid Unicode: "
+            f"{value[max(0, error.start - 20) : error.start + 20]!r}; decode the file with the right encoding"
+        ) from error
+    return value
