@@ -1,21 +1,32 @@
 """The seams. Anything that fits one of these protocols can be injected; conf/ names those we ship."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from jaxtyping import Float32
 from torch import Tensor
 
-from hipporag_torch.types import Extraction, FilterDecision, Passage, Ranking, Role, Triple
+from hipporag_torch.types import (
+    Extraction,
+    FilterDecision,
+    Passage,
+    Progress,
+    Ranking,
+    Role,
+    Triple,
+    no_progress,
+)
 
-Progress = Callable[[str, int, int], None]
-"""`progress(stage, done, total)`: called as work advances; the library itself draws nothing."""
-
-
-def no_progress(stage: str, done: int, total: int) -> None:
-    """The progress callable that shows nothing."""
-
+__all__ = [
+    "Embedder",
+    "EmbedderIdentity",
+    "Extractor",
+    "FactFilter",
+    "Progress",
+    "Retriever",
+    "no_progress",
+]
 
 @dataclass(frozen=True)
 class EmbedderIdentity:

@@ -1,6 +1,6 @@
 """The records that travel between the parts. All frozen; none knows how it is computed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +20,9 @@ Route = Literal[
     "none:empty_index",
 ]
 """Which way a question went, and why. Recorded for every question, counted for every run."""
+
+Progress = Callable[[str, int, int], None]
+"""`progress(stage, done, total)`: called as work advances; the library itself draws nothing."""
 
 ExtractionStatus = Literal["ok", "truncated", "failed"]
 
@@ -212,6 +215,10 @@ class RemoveReport:
     phrases_removed: int
     facts_removed: int
     not_found: tuple[str, ...] = ()
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """The progress callable that shows nothing."""
 
 
 def require_text(value: object, what: str) -> str:

@@ -1,0 +1,195 @@
+"""From statements and synonym pairs to the graph: a pure function, so that order and history cannot matter."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from hipporag_torch.errors import ConfigError
+from hipporag_torch.graph import Graph
+from hipporag_torch.ops.csr import symmetric_csr
+from hipporag_torch.ops.pairs import Pairs
+
+_DIGITS = re.compile(r"\d+")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """What the edges weigh.
+
+    weights: `sum` gives a pair of phrases `fact_weight` × its facts + `synonym_weight` × their cosine;
+        `reference` copies the reference implementation, which enters facts and synonyms in both
+        directions (so they count twice) and lets a synonym replace the facts of the same direction.
+    synonym_threshold: least cosine of a synonym pair, in (0, 1]; above 1 there are none.
+    synonym_cap: neighbours a phrase may list, the closest first; a pair needs both ends to list it.
+    synonym_min_length: letters or digits a phrase needs to have synonyms; a CJK or Hangul character
+        carries what several letters do, and counts twice.
+    synonym_same_digits: refuse pairs whose digits differ ("1963" and "1964").
+    """
+
+    weights: Literal["sum", "reference"] = "sum"
+    fact_weight: float = 1.0
+    synonym_weight: float = 1.0
+    membership_weight: float = 1.0
+    synonym_threshold: float = 0.8
+    synonym_cap: int = 100
+    synonym_min_length: int = 3
+    synonym_same_digits: bool = True
+
+    def __post_init__(self) -> None:
+        if self.weights not in ("sum", "reference"):
+            raise ConfigError(f"graph.weights must be sum or reference, got {self.weights!r}")
+        if not self.synonym_threshold > 0:
+            raise ConfigError(f"graph.synonym_threshold must be above 0, got {self.synonym_threshold}")
+        for name, least in (("synonym_cap", 0), ("synonym_min_length", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"graph.{name} must be at least {least}, got {getattr(self, name)}")
+        for name in ("fact_weight", "synonym_weight", "membership_weight"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"graph.{name} must not be negative, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Statements:
+    """Triples as passages state them: row i says that `passage_idx[i]` states `fact_idx[i]`.
+
+    A fact that one passage words in two ways stands twice; the same wording stands once.
+    `subject_idx` and `object_idx` are phrase rows, `passage_idx` passage rows, `fact_idx` fact rows.
+    """
+
+    passage_idx: Int64[Tensor, " statements"]
+    fact_idx: Int64[Tensor, " statements"]
+    subject_idx: Int64[Tensor, " statements"]
+    object_idx: Int64[Tensor, " statements"]
+
+    def __len__(self) -> int:
+        return self.passage_idx.numel()
+
+    def memberships(self, num_phrases: int) -> tuple[Int64[Tensor, " pairs"], Int64[Tensor, " pairs"]]:
+        """The distinct (passage, phrase) pairs in which the phrase is an end of a triple."""
+        phrase_idx = torch.cat([self.subject_idx, self.object_idx])
+        key = torch.unique(self.passage_idx.repeat(2) * num_phrases + phrase_idx)
+        return key // max(1, num_phrases), key % max(1, num_phrases)
+
+
+def build_graph(
+    phrases: Sequence[str], num_passages: int, statements: Statements, synonyms: Pairs, options: GraphOptions
+) -> Graph:
+    """The graph of `statements` over `phrases` and passages, with the edges of HippoRAG 2 (§3.1).
+
+    phrase – phrase: facts that join them, and synonymy; passage – phrase: the passage states the phrase.
+    `synonyms` holds all pairs at or above the threshold; which of them count is decided here, so that
+    a pair pushed out by the cap returns when others go. A fact about itself makes no edge.
+    """
+    num_phrases = len(phrases)
+    num_nodes = num_phrases + num_passages
+    passage_idx, member_idx = statements.memberships(num_phrases)
+    fact_key, count = _fact_pairs(statements, num_phrases)
+    first, second = fact_key // max(1, num_phrases), fact_key % max(1, num_phrases)
+    if options.weights == "reference":
+        fact_weight, membership_weight = 2 * count, 1.0
+        synonyms, weight = _reference_synonyms(phrases, synonyms, options, fact_key, count)
+    else:
+        fact_weight, membership_weight = options.fact_weight * count, options.membership_weight
+        synonyms = _mutual_synonyms(phrases, synonyms, options)
+        weight = options.synonym_weight * synonyms.cosine.double()
+    members = torch.full((len(member_idx),), membership_weight, dtype=torch.float64)
+    low = torch.cat([first, synonyms.first_idx, member_idx])
+    high = torch.cat([second, synonyms.second_idx, passage_idx + num_phrases])
+    weight = torch.cat([fact_weight, weight, members])
+    real = weight != 0
+    return Graph(
+        num_phrases, num_passages, symmetric_csr(low[real], high[real], weight[real], num_nodes=num_nodes)
+    )
+
+
+def _fact_pairs(
+    statements: Statements, num_phrases: int
+) -> tuple[Int64[Tensor, " pairs"], Float64[Tensor, " pairs"]]:
+    """The keys of the pairs of distinct phrases that statements join, ascending, and how many join each."""
+    low = torch.minimum(statements.subject_idx, statements.object_idx)
+    high = torch.maximum(statements.subject_idx, statements.object_idx)
+    key, count = torch.unique(_pair_key(low, high, num_phrases)[low != high], return_counts=True)
+    return key, count.double()
+
+
+def _mutual_synonyms(phrases: Sequence[str], pairs: Pairs, options: GraphOptions) -> Pairs:
+    """The pairs that pass the filters and that both ends list among their closest."""
+    long_enough = torch.zeros(len(phrases), dtype=torch.bool)
+    digits = torch.zeros(len(phrases), dtype=torch.int64)
+    numbers: dict[tuple[str, ...], int] = {}
+    for idx in _rows_of(pairs):
+        long_enough[idx] = _weighed_length(phrases[idx]) >= options.synonym_min_length
+        digits[idx] = numbers.setdefault(_numbers(phrases[idx]), len(numbers))
+    keep = long_enough[pairs.first_idx] & long_enough[pairs.second_idx]
+    if options.synonym_same_digits:
+        keep &= digits[pairs.first_idx] == digits[pairs.second_idx]
+    pairs = _select(pairs, keep)
+    first_lists, second_lists = _listed(pairs, options.synonym_cap)
+    return _select(pairs, first_lists & second_lists)
+
+
+def _reference_synonyms(
+    phrases: Sequence[str], pairs: Pairs, options: GraphOptions, fact_key: Tensor, fact_count: Tensor
+) -> tuple[Pairs, Float64[Tensor, " pairs"]]:
+    """The pairs as the reference enters them, and what they add to twice the facts of the same pair.
+
+    Each phrase with more than two ASCII letters or digits enters its own list, in its own direction,
+    where the cosine takes the place of the number of facts; the empty phrase is on no list.
+    """
+    seeks = torch.zeros(len(phrases), dtype=torch.bool)
+    for idx in _rows_of(pairs):
+        seeks[idx] = sum(c.isascii() and c.isalnum() for c in phrases[idx]) >= options.synonym_min_length
+    named = torch.tensor([bool(phrase) for phrase in phrases], dtype=torch.bool)
+    pairs = _select(pairs, named[pairs.first_idx] & named[pairs.second_idx])
+    first_lists, second_lists = _listed(pairs, options.synonym_cap)
+    directions = (first_lists & seeks[pairs.first_idx]).double() + (second_lists & seeks[pairs.second_idx])
+    facts = torch.zeros(len(pairs), dtype=torch.float64)
+    if len(fact_key):
+        key = _pair_key(pairs.first_idx, pairs.second_idx, len(phrases))
+        position = torch.searchsorted(fact_key, key).clamp(max=len(fact_key) - 1)
+        facts = torch.where(fact_key[position] == key, fact_count[position], facts)
+    return pairs, directions * (pairs.cosine.double() - facts)
+
+
+def _listed(pairs: Pairs, cap: int) -> tuple[Bool[Tensor, " pairs"], Bool[Tensor, " pairs"]]:
+    """Whether the first phrase of each pair has the second among its `cap` closest, and the reverse."""
+    source = torch.cat([pairs.first_idx, pairs.second_idx])
+    target = torch.cat([pairs.second_idx, pairs.first_idx])
+    cosine = pairs.cosine.repeat(2)
+    # By source, then closest first, then by row: stable sorts from the least key to the greatest.
+    order = torch.argsort(target, stable=True)
+    order = order[torch.argsort(cosine[order], stable=True, descending=True)]
+    order = order[torch.argsort(source[order], stable=True)]
+    place = torch.arange(len(order))
+    starts = torch.searchsorted(source[order], source[order], right=False)
+    listed = torch.empty(len(order), dtype=torch.bool)
+    listed[order] = place - starts < cap
+    return listed[: len(pairs)], listed[len(pairs) :]
+
+
+def _select(pairs: Pairs, keep: Bool[Tensor, " pairs"]) -> Pairs:
+    return Pairs(pairs.first_idx[keep], pairs.second_idx[keep], pairs.cosine[keep])
+
+
+def _rows_of(pairs: Pairs) -> list[int]:
+    return torch.unique(torch.cat([pairs.first_idx, pairs.second_idx])).tolist()
+
+
+def _pair_key(first: Tensor, second: Tensor, num_phrases: int) -> Int64[Tensor, " pairs"]:
+    return first * num_phrases + second
+
+
+def _weighed_length(phrase: str) -> int:
+    """Letters and digits, those of scripts in which one character is a syllable or a word twice."""
+    return sum(2 if _IDEOGRAPH.match(c) else 1 for c in phrase if c.isalnum())
+
+
+def _numbers(phrase: str) -> tuple[str, ...]:
+    """The runs of decimal digits in a phrase, sorted: "9 may 1963" and "may 9, 1963" have the same."""
+    return tuple(sorted(_DIGITS.findall(phrase)))
