@@ -1,0 +1,20 @@
+"""How well a retriever finds what a data set's gold labels name, and whether one run beats another."""
+
+from hipporag_torch.evaluation.compare import Comparison, QuestionPair, compare_runs, compare_table
+from hipporag_torch.evaluation.files import read_run, write_run
+from hipporag_torch.evaluation.gold import GoldCoverage, check_gold
+from hipporag_torch.evaluation.run import Evaluation, QuestionRow, evaluate
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "GoldCoverage",
+    "QuestionPair",
+    "QuestionRow",
+    "check_gold",
+    "compare_runs",
+    "compare_table",
+    "evaluate",
+    "read_run",
+    "write_run",
+]

@@ -1,0 +1,127 @@
+"""A run on disk: `metrics.json` and `predictions.jsonl`."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hipporag_torch.errors import InputError
+from hipporag_torch.evaluation.gold import GoldCoverage
+from hipporag_torch.evaluation.run import Evaluation, QuestionRow
+
+METRICS = "metrics.json"
+PREDICTIONS = "predictions.jsonl"
+_OWN_KEYS = ("metrics", "routes", "gold")
+
+Record = TypeVar("Record", QuestionRow, GoldCoverage)
+
+
+def write_run(directory: str | Path, evaluation: Evaluation, *, extra: Mapping[str, Any]) -> None:
+    """Write `evaluation` into `directory`, which is made if need be; each file appears whole or not at all.
+
+    `metrics.json` holds `metrics` (name → number), `routes` and `gold`, and beside them the keys of
+    `extra` (JSON-like), such as seconds. `predictions.jsonl` holds one question per line, in order.
+
+    Raises `InputError` for an extra key that is taken, and for what JSON cannot hold, NaN included.
+    """
+    if taken := sorted(set(_OWN_KEYS).intersection(extra)):
+        raise InputError(f"extra must not use {', '.join(_OWN_KEYS)}, got {', '.join(taken)}; rename it")
+    summary = {
+        "metrics": evaluation.metrics,
+        "routes": evaluation.routes,
+        "gold": asdict(evaluation.gold),
+        **extra,
+    }
+    # The summary comes last: where it stands, the run is complete.
+    contents = {
+        PREDICTIONS: "".join(_encode(asdict(row), PREDICTIONS) + "\n" for row in evaluation.rows),
+        METRICS: _encode(summary, METRICS, indent=2) + "\n",
+    }
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        _write_whole(folder / name, content)
+
+
+def read_run(directory: str | Path) -> Evaluation:
+    """The run that `write_run` wrote into `directory`, without its extras.
+
+    Raises `InputError` if a file is missing, is not valid JSON or lacks a field.
+    """
+    folder = Path(directory)
+    for name in (METRICS, PREDICTIONS):
+        if not (folder / name).is_file():
+            there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+            raise InputError(
+                f"{folder} holds no {name}, so it is not a finished run; it holds "
+                f"{', '.join(there[:20]) or 'nothing'}. Give the folder that an evaluation wrote"
+            )
+    summary = _decode(_read(folder / METRICS), str(folder / METRICS))
+    if lacking := [key for key in _OWN_KEYS if not isinstance(summary.get(key), dict)]:
+        raise InputError(f"{folder / METRICS} lacks {', '.join(lacking)}; expected one object for each")
+    # Not splitlines(): U+2028 and its like stand unescaped inside the strings.
+    lines = _read(folder / PREDICTIONS).split("\n")
+    rows = tuple(
+        _question_row(line, f"{folder / PREDICTIONS}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line
+    )
+    gold = _record(GoldCoverage, summary["gold"], f"{folder / METRICS}, gold")
+    return Evaluation(metrics=summary["metrics"], rows=rows, routes=summary["routes"], gold=gold)
+
+
+def _question_row(line: str, place: str) -> QuestionRow:
+    values = _decode(line, place)
+    lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    return _record(QuestionRow, values | lists, place)
+
+
+def _record(kind: type[Record], values: Mapping[str, Any], place: str) -> Record:
+    names = {field.name for field in fields(kind)}
+    if names != values.keys():
+        raise InputError(
+            f"{place}: expected the fields {', '.join(sorted(names))}, got {', '.join(sorted(values))}; "
+            "was it written by another version? Run the evaluation again"
+        )
+    return kind(**values)
+
+
+def _encode(value: Mapping[str, Any], name: str, indent: int | None = None) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, indent=indent)
+        text.encode("utf-8")
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} cannot hold this run: {error}; expected finite numbers and valid text in {value!r:.120}"
+        ) from error
+    return text
+
+
+def _decode(text: str, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{place} is not valid JSON: {error}; it was damaged or cut off: run the evaluation again"
+        ) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: expected an object, got {type(value).__name__}")
+    return value
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8: {error}; it was damaged: run the evaluation again") from error
+
+
+def _write_whole(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
