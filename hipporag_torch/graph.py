@@ -1,6 +1,5 @@
 """The graph: phrases and passages as one block of nodes each, joined by weighted undirected edges."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -61,7 +60,11 @@ class Graph:
         a, n = self.adjacency, self.num_nodes
         if a.row_ptr.numel() != n + 1 or a.num_cols != n:
             raise InputError(f"the matrix is {a.num_rows} × {a.num_cols}, the graph has {n} nodes")
-        if int(a.row_ptr[0]) != 0 or int(a.row_ptr[-1]) != a.num_entries or bool((a.row_ptr.diff() < 0).any()):
+        if (
+            int(a.row_ptr[0]) != 0
+            or int(a.row_ptr[-1]) != a.num_entries
+            or bool((a.row_ptr.diff() < 0).any())
+        ):
             raise InputError("the row pointers do not ascend from 0 to the number of entries")
         if a.weight.numel() != a.num_entries:
             raise InputError(f"{a.num_entries} columns have {a.weight.numel()} weights")
@@ -97,7 +100,7 @@ class Graph:
 
     @staticmethod
     def from_pyg(graph: Data) -> "Graph":
-        """The inverse of `to_pyg`; entries may come in any order. Raises `InputError` if it is no such graph."""
+        """The inverse of `to_pyg`; entries may come in any order. Raises `InputError` for anything else."""
         missing = [name for name in ("edge_index", "edge_weight", "node_type") if graph.get(name) is None]
         if missing:
             raise InputError(f"the data object lacks {', '.join(missing)}; to_pyg() shows what is expected")

@@ -1,4 +1,4 @@
-"""From statements and synonym pairs to the graph: a pure function, so that order and history cannot matter."""
+"""From statements and synonym pairs to the graph: a pure function, so history cannot matter."""
 
 import re
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Literal, Protocol
 
 from jaxtyping import Float32
 from torch import Tensor
@@ -24,9 +24,11 @@ __all__ = [
     "Extractor",
     "FactFilter",
     "Progress",
+    "Reads",
     "Retriever",
     "no_progress",
 ]
+
 
 @dataclass(frozen=True)
 class EmbedderIdentity:
@@ -42,6 +44,10 @@ class EmbedderIdentity:
     pooling: str
     max_tokens: int | None = None
     instructions: tuple[tuple[Role, str], ...] = field(default=())
+
+
+Reads = Literal["texts", "vectors", "graph"]
+"""What a retriever needs of an index; each includes those before it."""
 
 
 class Embedder(Protocol):
@@ -84,7 +90,12 @@ class FactFilter(Protocol):
 
 
 class Retriever(Protocol):
-    """Questions → ranked passages."""
+    """Questions → ranked passages.
+
+    `reads` is the most that it needs of an index: its texts, its passage vectors, or its graph.
+    """
+
+    reads: ClassVar[Reads]
 
     def retrieve(self, questions: Sequence[str], *, top_k: int, trace: bool = False) -> list[Ranking]:
         """One ranking per question, in order, with at most `top_k` passages.

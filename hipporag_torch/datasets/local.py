@@ -51,8 +51,8 @@ class LocalDataset:
         Raises `DatasetError` if one is missing, is not valid JSON or not of the stated shape, if there
         are no questions, or if two have the same id. An empty corpus is allowed.
         """
-        self._require_files()
-        documents = [_document(row) for row in read_rows(self._folder / self._corpus)]
+        self._require_files(self._corpus, self._questions)
+        documents = self.documents()
         rows = read_rows(self._folder / self._questions)
         if not rows:
             raise DatasetError(f"{self._folder / self._questions} has no questions; expected at least one")
@@ -60,16 +60,21 @@ class LocalDataset:
         questions = [_question(row, number, shape) for number, row in enumerate(rows[: self._limit])]
         _require_distinct_ids(questions, rows)
         name = self._name or self._folder.resolve().name
-        return Dataset(name=name, documents=tuple(documents), questions=tuple(questions))
+        return Dataset(name=name, documents=documents, questions=tuple(questions))
 
-    def _require_files(self) -> None:
-        missing = [name for name in (self._corpus, self._questions) if not (self._folder / name).is_file()]
+    def documents(self) -> tuple[Document, ...]:
+        """Read the corpus alone; there need be no questions. Raises `DatasetError` as `load` does."""
+        self._require_files(self._corpus)
+        return tuple(_document(row) for row in read_rows(self._folder / self._corpus))
+
+    def _require_files(self, *names: str) -> None:
+        missing = [name for name in names if not (self._folder / name).is_file()]
         if not missing:
             return
         if not self._folder.is_dir():
             raise DatasetError(
                 f"there is no folder {self._folder} (looked from {Path.cwd()}); it should hold "
-                f"{self._corpus} and {self._questions}. Set dataset.path"
+                f"{' and '.join(names)}. Set dataset.path"
             )
         there = sorted(p.name for p in self._folder.iterdir() if p.suffix in (".json", ".jsonl"))
         raise DatasetError(

@@ -13,7 +13,7 @@ from hipporag_torch.evaluation.run import Evaluation, QuestionRow
 
 METRICS = "metrics.json"
 PREDICTIONS = "predictions.jsonl"
-_OWN_KEYS = ("metrics", "routes", "gold")
+_OWN_KEYS = ("routes", "gold")
 
 Record = TypeVar("Record", QuestionRow, GoldCoverage)
 
@@ -21,19 +21,18 @@ Record = TypeVar("Record", QuestionRow, GoldCoverage)
 def write_run(directory: str | Path, evaluation: Evaluation, *, extra: Mapping[str, Any]) -> None:
     """Write `evaluation` into `directory`, which is made if need be; each file appears whole or not at all.
 
-    `metrics.json` holds `metrics` (name → number), `routes` and `gold`, and beside them the keys of
-    `extra` (JSON-like), such as seconds. `predictions.jsonl` holds one question per line, in order.
+    `metrics.json` holds every metric by its name (`recall@5`, `title/mrr`, …), `routes` and `gold`, and
+    the keys of `extra` (JSON-like), such as seconds. `predictions.jsonl` holds one question per line,
+    in order.
 
-    Raises `InputError` for an extra key that is taken, and for what JSON cannot hold, NaN included.
+    Raises `InputError` for an extra key that is taken or whose value is a bare number, and for what JSON cannot hold, NaN included.
     """
-    if taken := sorted(set(_OWN_KEYS).intersection(extra)):
-        raise InputError(f"extra must not use {', '.join(_OWN_KEYS)}, got {', '.join(taken)}; rename it")
-    summary = {
-        "metrics": evaluation.metrics,
-        "routes": evaluation.routes,
-        "gold": asdict(evaluation.gold),
-        **extra,
-    }
+    own = {**evaluation.metrics, "routes": evaluation.routes, "gold": asdict(evaluation.gold)}
+    if taken := sorted(own.keys() & extra.keys()):
+        raise InputError(f"extra must not use the names of metrics, got {', '.join(taken)}; rename it")
+    if bare := [key for key, value in extra.items() if isinstance(value, int | float)]:
+        raise InputError(f"extra must hold objects, lists or text, got a bare number for {', '.join(bare)}")
+    summary = {**own, **extra}
     # The summary comes last: where it stands, the run is complete.
     contents = {
         PREDICTIONS: "".join(_encode(asdict(row), PREDICTIONS) + "\n" for row in evaluation.rows),
@@ -69,7 +68,9 @@ def read_run(directory: str | Path) -> Evaluation:
         if line
     )
     gold = _record(GoldCoverage, summary["gold"], f"{folder / METRICS}, gold")
-    return Evaluation(metrics=summary["metrics"], rows=rows, routes=summary["routes"], gold=gold)
+    # A number at the top is a metric: extras are objects, so that this stays true.
+    metrics = {name: value for name, value in summary.items() if isinstance(value, int | float)}
+    return Evaluation(metrics=metrics, rows=rows, routes=summary["routes"], gold=gold)
 
 
 def _question_row(line: str, place: str) -> QuestionRow:

@@ -1,1 +1,1 @@
-"""Pure tensor functions: sparse products, PageRank, top-k, pairs and scores. CPU and CUDA by the same code."""
+"""Pure tensor functions: sparse products, PageRank, top-k, pairs and scores, on CPU and CUDA alike."""

@@ -96,7 +96,11 @@ def symmetric_csr(
     total.index_add_(0, group, weight.double())
     low, high = key // num_nodes, key % num_nodes
     return csr_from_entries(
-        torch.cat([low, high]), torch.cat([high, low]), total.repeat(2), num_rows=num_nodes, num_cols=num_nodes
+        torch.cat([low, high]),
+        torch.cat([high, low]),
+        total.repeat(2),
+        num_rows=num_nodes,
+        num_cols=num_nodes,
     )
 
 

@@ -83,8 +83,8 @@ def similar_pairs(
             num_found += part[2].numel()
             if num_found > _MAX_PAIRS:
                 raise InputError(
-                    f"more than {_MAX_PAIRS:,} of the pairs of {num_rows:,} phrases have a cosine of at least "
-                    f"{threshold}; raise graph.synonym_threshold, or check that the embedder tells texts apart"
+                    f"more than {_MAX_PAIRS:,} pairs of {num_rows:,} phrases have a cosine of at least "
+                    f"{threshold}; raise graph.synonym_threshold, or check the embedder"
                 )
         progress("synonyms", min(start + tile, len(new_idx)), len(new_idx))
     if not found:

@@ -32,8 +32,8 @@ def test_round_trip(tmp_path: Path) -> None:
     assert read_run(folder) == RUN
     assert sorted(path.name for path in folder.iterdir()) == ["metrics.json", "predictions.jsonl"]
     summary = json.loads((folder / "metrics.json").read_text("utf-8"))
-    assert list(summary) == ["gold", "metrics", "routes", "seconds"]
-    assert summary["metrics"]["mrr"] == 0.5
+    assert list(summary) == ["gold", "mrr", "questions", "questions_scored", "recall@1", "routes", "seconds"]
+    assert summary["mrr"] == 0.5
     assert summary["seconds"] == {"evaluate": 1.5}
     assert "ウルム" in (folder / "predictions.jsonl").read_text("utf-8")
 
@@ -49,8 +49,10 @@ def test_writing_again_replaces_and_gives_the_same_bytes(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("run", "extra", "match"),
     [
-        (RUN, {"gold": 1}, r"extra must not use metrics, routes, gold, got gold"),
-        (RUN, {"seconds": float("nan")}, r"metrics\.json cannot hold this run: .*JSON compliant"),
+        (RUN, {"gold": {}}, r"extra must not use the names of metrics, got gold"),
+        (RUN, {"mrr": {}}, r"extra must not use the names of metrics, got mrr"),
+        (RUN, {"speed": 1.0}, r"bare number for speed"),
+        (RUN, {"seconds": {"index": float("nan")}}, r"metrics\.json cannot hold this run: .*JSON compliant"),
         (RUN, {"path": Path()}, r"metrics\.json cannot hold this run: .*not JSON serializable"),
         (
             replace(RUN, rows=(replace(ROW, scores=(float("inf"),)),)),
@@ -75,7 +77,7 @@ def test_not_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds no predictions\.jsonl.* it holds metrics\.json"):
         read_run(tmp_path)
     (tmp_path / "predictions.jsonl").write_text("")
-    with pytest.raises(InputError, match=r"metrics\.json lacks metrics, routes, gold"):
+    with pytest.raises(InputError, match=r"metrics\.json lacks routes, gold"):
         read_run(tmp_path)
 
 
@@ -87,7 +89,7 @@ def test_not_a_run(tmp_path: Path) -> None:
         ("metrics.json", b"\xff", r"metrics\.json is not UTF-8"),
         (
             "metrics.json",
-            b'{"metrics": {}, "routes": {}, "gold": {"absent": 0}}',
+            b'{"routes": {}, "gold": {"absent": 0}}',
             r"metrics\.json, gold: expected the fields absent, example, .* got absent;",
         ),
         ("predictions.jsonl", b'{"id": "q1"', r"predictions\.jsonl, line 1 is not valid JSON.*cut off"),

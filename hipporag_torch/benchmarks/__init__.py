@@ -1,0 +1,1 @@
+"""Measurements of speed and memory, each beside a peer where there is one. Not tests: nothing passes or fails."""

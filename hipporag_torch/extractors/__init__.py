@@ -1,0 +1,1 @@
+"""Extractors: passages → entities and triples."""

@@ -1,0 +1,83 @@
+"""What a model or a file gives as triples and entities, made into records; the rest is counted by kind."""
+
+from collections import Counter
+from typing import Any
+
+from hipporag_torch.types import Triple
+
+_DICT_KEYS = ("subject", "predicate", "object")
+MAX_CHARS = 384
+"""A longer "entity" is a model talking to itself."""
+
+
+def read_triples(value: Any, dropped: Counter[str]) -> tuple[Triple, ...]:
+    """The well-formed triples of `value`, in order; malformed ones are counted in `dropped`.
+
+    A triple is a list of three parts, or an object with the keys subject, predicate and object. Numbers
+    become text. Kinds of faults: not_a_list, not_a_triple, wrong_arity, missing_key, null_part,
+    empty_part, not_text, too_long, bad_unicode.
+    """
+    if not isinstance(value, list):
+        dropped["not_a_list"] += 1
+        return ()
+    triples = []
+    for item in value:
+        fault, triple = _read_triple(item)
+        if triple is None:
+            dropped[fault] += 1
+        else:
+            triples.append(triple)
+    return tuple(triples)
+
+
+def read_entities(value: Any, dropped: Counter[str]) -> tuple[str, ...]:
+    """The well-formed entities of `value`, in order, without repetitions; faults as `entity:<kind>`."""
+    if not isinstance(value, list):
+        dropped["entity:not_a_list"] += 1
+        return ()
+    entities: dict[str, None] = {}
+    for item in value:
+        fault, text = _read_part(item)
+        if fault:
+            dropped[f"entity:{fault}"] += 1
+        else:
+            entities.setdefault(text)
+    return tuple(entities)
+
+
+def _read_triple(item: Any) -> tuple[str, Triple | None]:
+    if isinstance(item, dict):
+        if not all(key in item for key in _DICT_KEYS):
+            return "missing_key", None
+        item = [item[key] for key in _DICT_KEYS]
+    if not isinstance(item, list | tuple):
+        return "not_a_triple", None
+    if len(item) != 3:
+        return "wrong_arity", None
+    parts = []
+    for part in item:
+        fault, text = _read_part(part)
+        if fault:
+            return fault, None
+        parts.append(text)
+    return "", Triple(*parts)
+
+
+def _read_part(part: Any) -> tuple[str, str]:
+    """(kind of fault, text): one of them is empty."""
+    if part is None:
+        return "null_part", ""
+    # JSON's true is an int to Python, but no number.
+    if isinstance(part, int | float) and not isinstance(part, bool):
+        part = str(part)
+    if not isinstance(part, str):
+        return "not_text", ""
+    if not part.strip():
+        return "empty_part", ""
+    if len(part) > MAX_CHARS:
+        return "too_long", ""
+    try:
+        part.encode("utf-8")
+    except UnicodeEncodeError:
+        return "bad_unicode", ""
+    return "", part

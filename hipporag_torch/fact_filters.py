@@ -1,0 +1,15 @@
+"""Recognition memory: which of the best-matching facts are allowed to seed the walk."""
+
+from collections.abc import Sequence
+
+from hipporag_torch.types import FilterDecision, Triple
+
+
+class KeepAllFacts:
+    """Keeps every fact that it is shown; no model, no cost."""
+
+    def select(
+        self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
+    ) -> list[FilterDecision]:
+        """One decision per question: all its candidates."""
+        return [FilterDecision(kept=tuple(range(len(shown)))) for shown in candidates]

@@ -1,0 +1,1 @@
+"""Retrievers: questions → ranked passages. All batched, all returning the same record."""

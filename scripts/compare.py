@@ -1,0 +1,87 @@
+"""Compare two evaluations of the same questions: python scripts/compare.py RUN_A RUN_B"""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.markup import escape
+
+from hipporag_torch.config import conf_dir, require_known_keys
+from hipporag_torch.console import clean_errors, console, table
+from hipporag_torch.errors import ConfigError
+from hipporag_torch.evaluation import Comparison, QuestionPair, compare_runs, compare_table, read_run
+
+
+@hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="compare")
+def main(cfg: DictConfig) -> None:
+    with clean_errors():
+        require_known_keys(cfg, "compare")
+        run(cfg, Path(HydraConfig.get().runtime.output_dir))
+
+
+def run(cfg: DictConfig, directory: Path) -> None:
+    if OmegaConf.is_missing(cfg, "run_a") or OmegaConf.is_missing(cfg, "run_b"):
+        raise ConfigError("two runs are needed: python scripts/compare.py RUN_A RUN_B")
+    run_a, run_b = read_run(cfg.run_a), read_run(cfg.run_b)
+    options = {"resamples": cfg.resamples, "seed": cfg.seed, "confidence": cfg.confidence}
+    metrics = None if cfg.metrics is None else list(cfg.metrics)
+    comparisons = compare_table(run_a, run_b, metrics=metrics, **options)
+    shown = compare_runs(run_a, run_b, metric=cfg.show, **options)
+    content = json.dumps([asdict(c) for c in comparisons], ensure_ascii=False, indent=2)
+    (directory / "comparison.json").write_text(content + "\n", encoding="utf-8")
+    console.print(f"A {cfg.run_a}\nB {cfg.run_b}\n", soft_wrap=True)
+    rows = [
+        [
+            c.metric,
+            f"{c.mean_a:.4f}",
+            f"{c.mean_b:.4f}",
+            f"{c.difference:+.4f}",
+            f"[{c.low:+.4f}, {c.high:+.4f}]",
+            f"{c.share_positive:.3f}",
+            str(len(c.won)),
+            str(len(c.lost)),
+        ]
+        for c in comparisons
+    ]
+    interval = f"{cfg.confidence:.0%} interval"
+    columns = ["metric", "A", "B", "B − A", interval, "share B > A", "won", "lost"]
+    console.print(table(f"B against A, {shown.questions} questions", columns, rows))
+    show_questions(shown, cfg.show_questions)
+    console.print(f"\nwritten to {directory / 'comparison.json'}", soft_wrap=True)
+
+
+def show_questions(comparison: Comparison, limit: int) -> None:
+    kinds: tuple[tuple[str, Sequence[QuestionPair]], ...] = (("won", comparison.won), ("lost", comparison.lost))
+    for name, pairs in kinds:
+        console.print(f"\n[bold]{name}[/] by {comparison.metric}: {len(pairs)}")
+        for pair in pairs[:limit]:
+            console.print(f"  {pair.a:.2f} → {pair.b:.2f}  {escape(pair.question)}", soft_wrap=True)
+        if len(pairs) > limit:
+            console.print(f"  … and {len(pairs) - limit} more; show_questions=N lists more")
+
+
+def with_named_runs(arguments: Sequence[str]) -> list[str]:
+    """The command line with its two bare folders turned into Hydra's `run_a=` and `run_b=`.
+
+    A folder's own name may hold "=", as those of sweeps do: what exists, or starts like no key, is a folder.
+    """
+    names = iter(("run_a", "run_b"))
+    named = []
+    for argument in arguments:
+        is_option = argument.startswith("-") or (
+            re.match(r"[+~\w./@]+=", argument) and not Path(argument).is_dir()
+        )
+        name = None if is_option else next(names, None)
+        named.append(argument if name is None else f"{name}='{argument}'")
+    return named
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = with_named_runs(sys.argv[1:])
+    main()

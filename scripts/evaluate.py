@@ -1,0 +1,92 @@
+"""Index a data set's corpus, ask its questions, and measure what is found: python scripts/evaluate.py --help"""
+
+import time
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
+from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.evaluation import Evaluation, check_gold, evaluate, write_run
+from hipporag_torch.evaluation.summary import index_summary
+from hipporag_torch.hipporag import HippoRAG
+from hipporag_torch.types import AddReport, Dataset
+
+
+@hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="evaluate")
+def main(cfg: DictConfig) -> None:
+    quiet_third_parties()
+    with clean_errors():
+        require_known_keys(cfg, "evaluate")
+        run(cfg, Path(HydraConfig.get().runtime.output_dir))
+
+
+def run(cfg: DictConfig, directory: Path) -> None:
+    memory = build_memory(cfg)
+    dataset = build_dataset(cfg).load()
+    if message := check_gold(dataset, memory.index.text).message:
+        warn(message)
+    start = time.perf_counter()
+    with progress_bar() as progress:
+        report = memory.add(dataset.documents, progress)
+        indexed = time.perf_counter()
+        evaluation = evaluate(
+            dataset,
+            memory.retriever,
+            text=memory.index.text,
+            ks=list(cfg.ks),
+            top_k=cfg.top_k,
+            batch_size=cfg.runtime.batch_size,
+            progress=progress,
+        )
+    seconds = {**report.seconds, "index": indexed - start, "questions": time.perf_counter() - indexed}
+    write_run(directory, evaluation, extra={"seconds": seconds, "index": index_summary(memory.index, report)})
+    show(cfg, dataset, memory, report, evaluation)
+    console.print(
+        f"{len(evaluation.rows)} questions in {seconds['questions']:.2f} s, indexed in {seconds['index']:.1f} s; "
+        f"written to {directory}",
+        soft_wrap=True,
+    )
+
+
+def show(
+    cfg: DictConfig, dataset: Dataset, memory: HippoRAG, report: AddReport, evaluation: Evaluation
+) -> None:
+    index = memory.index
+    console.print(
+        f"[bold]{dataset.name}[/]: {len(index.passages):,} passages, {len(index.phrases):,} phrases, "
+        f"{len(index.facts):,} facts, {index.graph.num_edges:,} edges"
+    )
+    show_report(report)
+    metrics = evaluation.metrics
+    rows = [
+        [str(k), *(_cell(metrics, f"{level}{kind}@{k}") for level in ("", "title/") for kind in ("recall", "all_recall"))]
+        for k in cfg.ks
+    ]
+    console.print(table("", ["k", "recall", "all recall", "title recall", "title all recall"], rows))
+    routes = ", ".join(f"{route} {count}" for route, count in evaluation.routes.items())
+    console.print(f"MRR {_cell(metrics, 'mrr')} (title {_cell(metrics, 'title/mrr')}); routes: {routes}")
+
+
+def show_report(report: AddReport) -> None:
+    """What a person should know about an add that was not all plain."""
+    if report.dropped:
+        console.print("dropped: " + ", ".join(f"{kind} {count:,}" for kind, count in report.dropped.items()))
+    if report.truncated:
+        console.print(f"{len(report.truncated):,} passages are longer than the embedder reads; their ends are cut")
+    if report.failed:
+        first = report.failed[0]
+        warn(
+            f"{len(report.failed):,} of {report.passages_added:,} passages have no extraction and are found "
+            f"by their vectors alone; the first: {first.passage_id}, {first.reason}"
+        )
+
+
+def _cell(metrics: dict[str, float], name: str) -> str:
+    return f"{metrics[name]:.4f}" if name in metrics else "–"
+
+
+if __name__ == "__main__":
+    main()

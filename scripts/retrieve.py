@@ -1,0 +1,75 @@
+"""Index a corpus and ask it questions: python scripts/retrieve.py --help"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.markup import escape
+
+from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
+from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.errors import ConfigError
+from hipporag_torch.types import Ranking
+
+
+@hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="retrieve")
+def main(cfg: DictConfig) -> None:
+    quiet_third_parties()
+    with clean_errors():
+        require_known_keys(cfg, "retrieve")
+        run(cfg, Path(HydraConfig.get().runtime.output_dir))
+
+
+def run(cfg: DictConfig, directory: Path) -> None:
+    questions = asked(cfg)
+    memory = build_memory(cfg)
+    with progress_bar() as progress:
+        report = memory.add(build_dataset(cfg).documents(), progress)
+    if report.failed:
+        warn(f"{len(report.failed):,} passages have no extraction; the first: {report.failed[0].reason}")
+    rankings = memory.retrieve(questions, top_k=cfg.top_k, trace=cfg.trace)
+    lines = [json.dumps(asdict(ranking), ensure_ascii=False, sort_keys=True) for ranking in rankings]
+    (directory / "rankings.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for ranking in rankings:
+        show(ranking)
+    console.print(f"written to {directory / 'rankings.jsonl'}", soft_wrap=True)
+
+
+def asked(cfg: DictConfig) -> list[str]:
+    """The question or questions of `cfg.question`."""
+    if OmegaConf.is_missing(cfg, "question"):
+        raise ConfigError("question is not set; give it as 'question=\"Who founded it?\"' or a list of them")
+    question = OmegaConf.to_container(cfg.question) if OmegaConf.is_list(cfg.question) else cfg.question
+    return [str(q) for q in question] if isinstance(question, list) else [str(question)]
+
+
+def show(ranking: Ranking) -> None:
+    console.print(f"\n[bold]{escape(ranking.question)}[/]  [dim]route {ranking.route}[/]")
+    through = {p.passage_id: p.through for p in ranking.trace.passages} if ranking.trace else {}
+    rows = [
+        [
+            str(place),
+            f"{score:.4f}",
+            _shortened(passage.text),
+            ", ".join(phrase for phrase, _ in through.get(passage.id, ())[:3]),
+        ]
+        for place, (passage, score) in enumerate(zip(ranking.passages, ranking.scores, strict=True), start=1)
+    ]
+    console.print(table("", ["", "score", "passage", "through"], rows, text_columns=4))
+    if ranking.trace and ranking.trace.facts:
+        facts = [
+            f"({f.triple.subject}; {f.triple.predicate}; {f.triple.object})" for f in ranking.trace.facts if f.kept
+        ]
+        console.print("facts: " + escape(", ".join(facts)), style="dim")
+
+
+def _shortened(text: str, limit: int = 160) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+if __name__ == "__main__":
+    main()
