@@ -73,7 +73,9 @@ def quiet_third_parties() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> Table:
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1
+) -> Table:
     """A table whose first `text_columns` columns hold text and whose others hold numbers."""
     drawn = Table(title=title, title_justify="left", header_style="bold")
     for number, column in enumerate(columns):

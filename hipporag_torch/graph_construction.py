@@ -33,7 +33,7 @@ class GraphOptions:
     """
 
     weights: Literal["sum", "reference"] = "sum"
-    fact_weight: float = 1.0
+    fact_weight: float = 2.0
     synonym_weight: float = 1.0
     membership_weight: float = 1.0
     synonym_threshold: float = 0.8

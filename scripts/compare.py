@@ -57,7 +57,10 @@ def run(cfg: DictConfig, directory: Path) -> None:
 
 
 def show_questions(comparison: Comparison, limit: int) -> None:
-    kinds: tuple[tuple[str, Sequence[QuestionPair]], ...] = (("won", comparison.won), ("lost", comparison.lost))
+    kinds: tuple[tuple[str, Sequence[QuestionPair]], ...] = (
+        ("won", comparison.won),
+        ("lost", comparison.lost),
+    )
     for name, pairs in kinds:
         console.print(f"\n[bold]{name}[/] by {comparison.metric}: {len(pairs)}")
         for pair in pairs[:limit]:

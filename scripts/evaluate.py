@@ -1,4 +1,4 @@
-"""Index a data set's corpus, ask its questions, and measure what is found: python scripts/evaluate.py --help"""
+"""Index a corpus, ask its questions, and measure what is found: python scripts/evaluate.py --help"""
 
 import time
 from pathlib import Path
@@ -45,8 +45,8 @@ def run(cfg: DictConfig, directory: Path) -> None:
     write_run(directory, evaluation, extra={"seconds": seconds, "index": index_summary(memory.index, report)})
     show(cfg, dataset, memory, report, evaluation)
     console.print(
-        f"{len(evaluation.rows)} questions in {seconds['questions']:.2f} s, indexed in {seconds['index']:.1f} s; "
-        f"written to {directory}",
+        f"indexed in {seconds['index']:.1f} s, {len(evaluation.rows)} questions in "
+        f"{seconds['questions']:.2f} s; written to {directory}",
         soft_wrap=True,
     )
 
@@ -62,7 +62,14 @@ def show(
     show_report(report)
     metrics = evaluation.metrics
     rows = [
-        [str(k), *(_cell(metrics, f"{level}{kind}@{k}") for level in ("", "title/") for kind in ("recall", "all_recall"))]
+        [
+            str(k),
+            *(
+                _cell(metrics, f"{level}{kind}@{k}")
+                for level in ("", "title/")
+                for kind in ("recall", "all_recall")
+            ),
+        ]
         for k in cfg.ks
     ]
     console.print(table("", ["k", "recall", "all recall", "title recall", "title all recall"], rows))
@@ -75,7 +82,9 @@ def show_report(report: AddReport) -> None:
     if report.dropped:
         console.print("dropped: " + ", ".join(f"{kind} {count:,}" for kind, count in report.dropped.items()))
     if report.truncated:
-        console.print(f"{len(report.truncated):,} passages are longer than the embedder reads; their ends are cut")
+        console.print(
+            f"{len(report.truncated):,} passages are longer than the embedder reads; their ends are cut"
+        )
     if report.failed:
         first = report.failed[0]
         warn(

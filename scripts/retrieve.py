@@ -61,7 +61,9 @@ def show(ranking: Ranking) -> None:
     console.print(table("", ["", "score", "passage", "through"], rows, text_columns=4))
     if ranking.trace and ranking.trace.facts:
         facts = [
-            f"({f.triple.subject}; {f.triple.predicate}; {f.triple.object})" for f in ranking.trace.facts if f.kept
+            f"({f.triple.subject}; {f.triple.predicate}; {f.triple.object})"
+            for f in ranking.trace.facts
+            if f.kept
         ]
         console.print("facts: " + escape(", ".join(facts)), style="dim")
 

@@ -1,1 +1,1 @@
-"""Measurements of speed and memory, each beside a peer where there is one. Not tests: nothing passes or fails."""
+"""Measurements of speed and memory, beside a peer where there is one. Nothing passes or fails here."""

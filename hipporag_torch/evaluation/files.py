@@ -25,7 +25,8 @@ def write_run(directory: str | Path, evaluation: Evaluation, *, extra: Mapping[s
     the keys of `extra` (JSON-like), such as seconds. `predictions.jsonl` holds one question per line,
     in order.
 
-    Raises `InputError` for an extra key that is taken or whose value is a bare number, and for what JSON cannot hold, NaN included.
+    Raises `InputError` for an extra key that is taken or whose value is a bare number, and for what JSON
+    cannot hold, NaN included.
     """
     own = {**evaluation.metrics, "routes": evaluation.routes, "gold": asdict(evaluation.gold)}
     if taken := sorted(own.keys() & extra.keys()):
@@ -69,7 +70,7 @@ def read_run(directory: str | Path) -> Evaluation:
     )
     gold = _record(GoldCoverage, summary["gold"], f"{folder / METRICS}, gold")
     # A number at the top is a metric: extras are objects, so that this stays true.
-    metrics = {name: value for name, value in summary.items() if isinstance(value, int | float)}
+    metrics = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
     return Evaluation(metrics=metrics, rows=rows, routes=summary["routes"], gold=gold)
 
 
