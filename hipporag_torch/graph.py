@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
-from torch_geometric.data import Data
 
 from hipporag_torch.errors import InputError
 from hipporag_torch.ops.csr import CSR, csr_from_entries
 from hipporag_torch.ops.walk import Walk
+
+if TYPE_CHECKING:
+    # Importing it takes seconds, and only the two conversions need it.
+    import torch_geometric.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +90,11 @@ class Graph:
             raise InputError("the matrix is not symmetric")
         return self
 
-    def to_pyg(self) -> Data:
+    def to_pyg(self) -> "torch_geometric.data.Data":
         """A `torch_geometric` data object: `edge_index` (2, entries) sorted by row, both directions,
         `edge_weight` (entries,), `node_type` (nodes,) with 0 for phrases and 1 for passages."""
+        from torch_geometric.data import Data
+
         node_type = torch.zeros(self.num_nodes, dtype=torch.int64, device=self.adjacency.col.device)
         node_type[self.num_phrases :] = 1
         return Data(
@@ -99,7 +105,7 @@ class Graph:
         )
 
     @staticmethod
-    def from_pyg(graph: Data) -> "Graph":
+    def from_pyg(graph: "torch_geometric.data.Data") -> "Graph":
         """The inverse of `to_pyg`; entries may come in any order. Raises `InputError` for anything else."""
         missing = [name for name in ("edge_index", "edge_weight", "node_type") if graph.get(name) is None]
         if missing:

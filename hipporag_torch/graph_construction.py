@@ -80,9 +80,10 @@ class Statements:
 def build_graph(
     phrases: Sequence[str], num_passages: int, statements: Statements, synonyms: Pairs, options: GraphOptions
 ) -> Graph:
-    """The graph of `statements` over `phrases` and passages, with the edges of HippoRAG 2 (§3.1).
+    """The graph of `statements` over `phrases` and passages, with the edges of HippoRAG 2.
 
-    phrase – phrase: facts that join them, and synonymy; passage – phrase: the passage states the phrase.
+    phrase – phrase: facts that join them, and synonymy; passage – phrase: the passage states the phrase
+    (Gutiérrez et al., 2025, arXiv 2502.14802, "Offline Indexing" and "Dense-Sparse Integration").
     `synonyms` holds all pairs at or above the threshold; which of them count is decided here, so that
     a pair pushed out by the cap returns when others go. A fact about itself makes no edge.
     """

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -37,13 +38,14 @@ class PPROptions:
         if self.tile < 1:
             raise ConfigError(f"ppr.tile must be at least 1, got {self.tile}")
 
-    @property
+    @cached_property
     def relaxations(self) -> tuple[float, ...]:
         """α of each sweep x ← x + α·((1−d)·r + d·P·x − x); as many as bring the error below `tolerance`.
 
-        Power iteration is α = 1, and shrinks the error by d a sweep. P has its spectrum in [−1, 1], and
-        the best α for a given number of sweeps are the inverses of the Chebyshev nodes of I − d·P
-        (Saad, Iterative Methods for Sparse Linear Systems, §12.3.2): d / (1 + √(1 − d²)) a sweep.
+        Power iteration is α = 1, and shrinks the error by d a sweep. P is similar to a symmetric matrix
+        with its spectrum in [−1, 1], so the best α for a given number of sweeps are the inverses of the
+        Chebyshev nodes of I − d·P (Richardson's iteration; Saad, Iterative Methods for Sparse Linear
+        Systems, §12.3.2), which shrink it by d / (1 + √(1 − d²)).
         """
         d = self.damping
         rate = d if self.method == "power" else d / (1 + math.sqrt(1 - d * d))

@@ -31,18 +31,29 @@ class TableTopK(NamedTuple):
 def stable_topk(scores: Float32[Tensor, "queries items"], k: int) -> TopK:
     """The `k` largest of each row; equal scores come in the order of their index.
 
-    `torch.topk` leaves ties in any order. Here a score and its index are packed into one int64 whose
-    order is that of (score descending, index ascending), so no two keys are equal.
+    `torch.topk` leaves ties in any order, and picks any of those that tie at the cut. Where none do, its
+    choice only needs ordering; the other rows are chosen again with keys that cannot be equal.
     """
-    num_items = scores.shape[1]
-    k = min(k, num_items)
+    k = min(k, scores.shape[1])
+    if k == 0:
+        return TopK(scores[:, :0], torch.empty(scores.shape[0], 0, dtype=torch.int64, device=scores.device))
+    values, idx = torch.topk(scores, k, dim=1)
+    tied = torch.count_nonzero(scores >= values[:, -1:], dim=1) > k
+    if bool(tied.any()):
+        idx[tied] = _distinct_topk(scores[tied], k)
+    idx = idx.sort(dim=1).values
+    values, order = scores.gather(1, idx).sort(dim=1, descending=True, stable=True)
+    return TopK(values, idx.gather(1, order))
+
+
+def _distinct_topk(scores: Float32[Tensor, "queries items"], k: int) -> Int64[Tensor, "queries k"]:
+    """The rows' best, through int64 keys whose order is that of (score descending, index ascending)."""
     # Adding 0 turns -0.0, whose bits differ, into 0.0. Negative floats order backwards as integers.
     bits = (scores + 0.0).view(torch.int32)
     ordered = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).long()
-    reverse_idx = _INDEX_MASK - torch.arange(num_items, device=scores.device)
+    reverse_idx = _INDEX_MASK - torch.arange(scores.shape[1], device=scores.device)
     best = torch.topk((ordered << _INDEX_BITS) | reverse_idx, k, dim=1).values
-    idx = _INDEX_MASK - (best & _INDEX_MASK)
-    return TopK(scores.gather(1, idx), idx)
+    return _INDEX_MASK - (best & _INDEX_MASK)
 
 
 def table_topk(

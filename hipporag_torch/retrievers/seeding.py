@@ -42,7 +42,7 @@ class Seeding(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceSeeding:
-    """The seeds of HippoRAG 2 (§3.3), as its reference implementation weighs them.
+    """The seeds of HippoRAG 2 (arXiv 2502.14802, "Online Retrieval"), as its reference weighs them.
 
     A phrase weighs the mean score of the kept facts that it is an end of, divided by the number of
     passages that state it; the `linking_top_k` heaviest phrases stay. Every passage weighs its cosine,

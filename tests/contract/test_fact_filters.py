@@ -1,0 +1,28 @@
+"""What every fact filter must do, whichever it is."""
+
+import pytest
+
+from hipporag_torch.fact_filters import KeepAllFacts
+from hipporag_torch.protocols import FactFilter
+from hipporag_torch.types import Triple
+
+FACTS = [Triple("ada vale", "founded", "northwind press"), Triple("bergen", "lies in", "norway")]
+
+
+@pytest.fixture(params=["none"])
+def fact_filter(request: pytest.FixtureRequest) -> FactFilter:
+    return {"none": KeepAllFacts}[request.param]()
+
+
+def test_one_decision_per_question_in_order(fact_filter: FactFilter) -> None:
+    candidates = [FACTS, FACTS[:1], []]
+    decisions = fact_filter.select(["Who?", "Where?", "What?"], candidates)
+    assert len(decisions) == 3
+    for decision, shown in zip(decisions, candidates, strict=True):
+        assert set(decision.kept) <= set(range(len(shown)))
+        assert len(set(decision.kept)) == len(decision.kept)
+        assert not decision.error or not decision.kept
+
+
+def test_no_questions(fact_filter: FactFilter) -> None:
+    assert fact_filter.select([], []) == []
