@@ -15,6 +15,7 @@ from hipporag_torch.embedders.check import checked_rows, checked_texts, wrong_di
 from hipporag_torch.embedders.device import resolved_device
 from hipporag_torch.embedders.instructions import Instructions
 from hipporag_torch.embedders.loading import loaded_model
+from hipporag_torch.embedders.token_counts import TokenCounter, counter_of_folder, counter_of_model
 from hipporag_torch.errors import BackendError, ConfigError
 from hipporag_torch.protocols import EmbedderIdentity, Progress, no_progress
 from hipporag_torch.types import Role
@@ -28,6 +29,8 @@ _BATCHES = 8
 _COUNTED = 256
 # Tokenizers without a limit state a number beyond all bounds.
 _NO_LIMIT = 10**9
+# More than any tokenizer puts around a text.
+_SPECIAL_TOKENS = 8
 
 
 class SentenceTransformerEmbedder:
@@ -117,26 +120,22 @@ class SentenceTransformerEmbedder:
     def truncated(self, texts: Sequence[str], role: Role) -> list[bool]:
         inputs = [self.instruction(role) + text for text in checked_texts(texts)]
         with self._lock:
-            limit = self._model.max_seq_length
-            too_long = [False] * len(inputs)
+            limit = self.identity.max_tokens or self._model.max_seq_length
             if limit is None or limit >= _NO_LIMIT:
-                return too_long
-            special = self._model.tokenizer.num_special_tokens_to_add()
-            # An ASCII character is at most one token, and some tokenizers put one before the text.
-            # Other characters can be many tokens: only counting tells.
+                return [False] * len(inputs)
+            # An ASCII character is at most one token, beside a few that every text gets. Other
+            # characters can be many tokens: only counting tells.
             doubtful = [
                 row
                 for row, text in enumerate(inputs)
-                if not text.isascii() or len(text) + special + 1 > limit
+                if not text.isascii() or len(text) + _SPECIAL_TOKENS > limit
             ]
+            too_long = [False] * len(inputs)
             for start in range(0, len(doubtful), _COUNTED):
                 chosen = doubtful[start : start + _COUNTED]
-                # verbose=False: that a text is too long is the answer here, not a mishap to warn of.
-                counted = self._model.tokenizer(
-                    [inputs[row] for row in chosen], truncation=False, verbose=False
-                )
-                for row, ids in zip(chosen, counted["input_ids"], strict=True):
-                    too_long[row] = len(ids) > limit
+                counts = self._count_tokens([inputs[row] for row in chosen])
+                for row, count in zip(chosen, counts, strict=True):
+                    too_long[row] = count > limit
             return too_long
 
     def _encoded(self, texts: list[str], prompt: str) -> Tensor:
@@ -163,6 +162,10 @@ class SentenceTransformerEmbedder:
         if self._weights_sha256 is not None:
             model_folder.require_weights(folder, self._weights_sha256)
         return folder
+
+    @cached_property
+    def _count_tokens(self) -> TokenCounter:
+        return counter_of_folder(self._folder) or counter_of_model(self._model)
 
     @cached_property
     def _identity(self) -> EmbedderIdentity:
