@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -68,16 +69,25 @@ def warn(message: str) -> None:
 
 
 def quiet_third_parties() -> None:
-    """Keep the start-up chatter of model libraries out of a script's output; warnings still show."""
-    for name in ("sentence_transformers", "transformers", "httpx", "huggingface_hub", "bm25s"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    """Keep the chatter of other libraries out of a script's output; their warnings still show.
+
+    The handlers filter it, since some libraries set their own level when they are imported, later.
+    """
+
+    def worth_showing(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING or record.name.split(".")[0] == "hipporag_torch"
+
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(worth_showing)
 
 
 def table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1
 ) -> Table:
     """A table whose first `text_columns` columns hold text and whose others hold numbers."""
-    drawn = Table(title=title, title_justify="left", header_style="bold")
+    drawn = Table(
+        title=title or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
     for number, column in enumerate(columns):
         drawn.add_column(column, justify="left" if number < text_columns else "right")
     for row in rows:

@@ -1,9 +1,9 @@
 """From statements and synonym pairs to the graph: a pure function, so history cannot matter."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float64, Int64
@@ -20,11 +20,11 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """What the edges weigh.
+    """What the edges weigh; docs/graph.md says why.
 
-    weights: `sum` gives a pair of phrases `fact_weight` × its facts + `synonym_weight` × their cosine;
-        `reference` copies the reference implementation, which enters facts and synonyms in both
-        directions (so they count twice) and lets a synonym replace the facts of the same direction.
+    A pair of phrases weighs `fact_weight` × the facts that join it + `synonym_weight` × its cosine, a
+    passage and a phrase that it states `membership_weight`.
+
     synonym_threshold: least cosine of a synonym pair, in (0, 1]; above 1 there are none.
     synonym_cap: neighbours a phrase may list, the closest first; a pair needs both ends to list it.
     synonym_min_length: letters or digits a phrase needs to have synonyms; a CJK or Hangul character
@@ -32,7 +32,6 @@ class GraphOptions:
     synonym_same_digits: refuse pairs whose digits differ ("1963" and "1964").
     """
 
-    weights: Literal["sum", "reference"] = "sum"
     fact_weight: float = 2.0
     synonym_weight: float = 1.0
     membership_weight: float = 1.0
@@ -42,16 +41,31 @@ class GraphOptions:
     synonym_same_digits: bool = True
 
     def __post_init__(self) -> None:
-        if self.weights not in ("sum", "reference"):
-            raise ConfigError(f"graph.weights must be sum or reference, got {self.weights!r}")
-        if not self.synonym_threshold > 0:
-            raise ConfigError(f"graph.synonym_threshold must be above 0, got {self.synonym_threshold}")
-        for name, least in (("synonym_cap", 0), ("synonym_min_length", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"graph.{name} must be at least {least}, got {getattr(self, name)}")
+        _require_synonym_options(self)
         for name in ("fact_weight", "synonym_weight", "membership_weight"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"graph.{name} must not be negative, got {getattr(self, name)}")
+            weight = getattr(self, name)
+            if not 0 <= weight < math.inf:
+                raise ConfigError(f"graph.{name} must be finite and not negative, got {weight}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceGraphOptions:
+    """The reference implementation's weights, for parity with published numbers.
+
+    It enters facts and synonyms in both directions of an undirected graph, so they count twice, and a
+    synonym takes the place of the facts of its direction. The fields are those of `GraphOptions`, but
+    one end listing the other is enough, in that direction.
+    """
+
+    synonym_threshold: float = 0.8
+    synonym_cap: int = 101
+    synonym_min_length: int = 3
+
+    def __post_init__(self) -> None:
+        _require_synonym_options(self)
+
+
+AnyGraphOptions = GraphOptions | ReferenceGraphOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +92,11 @@ class Statements:
 
 
 def build_graph(
-    phrases: Sequence[str], num_passages: int, statements: Statements, synonyms: Pairs, options: GraphOptions
+    phrases: Sequence[str],
+    num_passages: int,
+    statements: Statements,
+    synonyms: Pairs,
+    options: AnyGraphOptions,
 ) -> Graph:
     """The graph of `statements` over `phrases` and passages, with the edges of HippoRAG 2.
 
@@ -92,7 +110,7 @@ def build_graph(
     passage_idx, member_idx = statements.memberships(num_phrases)
     fact_key, count = _fact_pairs(statements, num_phrases)
     first, second = fact_key // max(1, num_phrases), fact_key % max(1, num_phrases)
-    if options.weights == "reference":
+    if isinstance(options, ReferenceGraphOptions):
         fact_weight, membership_weight = 2 * count, 1.0
         synonyms, weight = _reference_synonyms(phrases, synonyms, options, fact_key, count)
     else:
@@ -107,6 +125,14 @@ def build_graph(
     return Graph(
         num_phrases, num_passages, symmetric_csr(low[real], high[real], weight[real], num_nodes=num_nodes)
     )
+
+
+def _require_synonym_options(options: AnyGraphOptions) -> None:
+    if not options.synonym_threshold > 0:
+        raise ConfigError(f"graph.synonym_threshold must be above 0, got {options.synonym_threshold}")
+    for name in ("synonym_cap", "synonym_min_length"):
+        if getattr(options, name) < 0:
+            raise ConfigError(f"graph.{name} must not be negative, got {getattr(options, name)}")
 
 
 def _fact_pairs(
@@ -136,7 +162,7 @@ def _mutual_synonyms(phrases: Sequence[str], pairs: Pairs, options: GraphOptions
 
 
 def _reference_synonyms(
-    phrases: Sequence[str], pairs: Pairs, options: GraphOptions, fact_key: Tensor, fact_count: Tensor
+    phrases: Sequence[str], pairs: Pairs, options: ReferenceGraphOptions, fact_key: Tensor, fact_count: Tensor
 ) -> tuple[Pairs, Float64[Tensor, " pairs"]]:
     """The pairs as the reference enters them, and what they add to twice the facts of the same pair.
 

@@ -9,7 +9,7 @@ from jaxtyping import Float32, Int64
 from torch import Tensor
 
 from hipporag_torch.graph import Graph
-from hipporag_torch.graph_construction import GraphOptions, Statements
+from hipporag_torch.graph_construction import AnyGraphOptions, Statements
 from hipporag_torch.ops.pairs import Pairs
 from hipporag_torch.protocols import EmbedderIdentity
 from hipporag_torch.text import TextOptions
@@ -62,7 +62,7 @@ class Index:
 
     embedder: EmbedderIdentity
     text: TextOptions
-    graph_options: GraphOptions
+    graph_options: AnyGraphOptions
     passages: tuple[Passage, ...]
     extractions: tuple[Extraction, ...]
     phrases: tuple[str, ...]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hipporag_torch.embedders.check import checked_rows
 from hipporag_torch.errors import BackendError, CompatibilityError, InputError
-from hipporag_torch.graph_construction import GraphOptions, build_graph
+from hipporag_torch.graph_construction import AnyGraphOptions, GraphOptions, build_graph
 from hipporag_torch.index import Index, Vocabulary
 from hipporag_torch.ops.pairs import Pairs, similar_pairs
 from hipporag_torch.protocols import Embedder, Extractor, Progress, no_progress
@@ -46,7 +46,7 @@ class Indexer:
         embedder: Embedder,
         extractor: Extractor,
         text: TextOptions | None = None,
-        graph: GraphOptions | None = None,
+        graph: AnyGraphOptions | None = None,
     ) -> None:
         self.embedder = embedder
         self.extractor = extractor

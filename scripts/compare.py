@@ -39,21 +39,28 @@ def run(cfg: DictConfig, directory: Path) -> None:
     rows = [
         [
             c.metric,
-            f"{c.mean_a:.4f}",
-            f"{c.mean_b:.4f}",
-            f"{c.difference:+.4f}",
-            f"[{c.low:+.4f}, {c.high:+.4f}]",
-            f"{c.share_positive:.3f}",
+            f"{c.mean_a:.3f}",
+            f"{c.mean_b:.3f}",
+            f"{c.difference:+.3f}",
+            f"{c.low:+.3f}",
+            f"{c.high:+.3f}",
+            f"{c.share_positive:.0%}",
             str(len(c.won)),
             str(len(c.lost)),
         ]
-        for c in comparisons
+        for c in sorted(comparisons, key=lambda c: _natural(c.metric))
     ]
-    interval = f"{cfg.confidence:.0%} interval"
-    columns = ["metric", "A", "B", "B − A", interval, "share B > A", "won", "lost"]
-    console.print(table(f"B against A, {shown.questions} questions", columns, rows))
+    columns = ["metric", "A", "B", "B − A", "low", "high", "B > A", "won", "lost"]
+    title = f"B against A, {shown.questions} questions; low and high bound B − A at {cfg.confidence:.0%}"
+    console.print(table(title, columns, rows))
     show_questions(shown, cfg.show_questions)
     console.print(f"\nwritten to {directory / 'comparison.json'}", soft_wrap=True)
+
+
+def _natural(metric: str) -> tuple[str, int]:
+    """Passages before titles, and recall@2 before recall@10."""
+    name, _, k = metric.partition("@")
+    return name, int(k or 0)
 
 
 def show_questions(comparison: Comparison, limit: int) -> None:

@@ -14,7 +14,7 @@ from hipporag_torch.datasets.local import LocalDataset
 from hipporag_torch.embedders.cache import EmbeddingCache
 from hipporag_torch.errors import ConfigError, DatasetError, InputError
 from hipporag_torch.extractors.stored import StoredExtractor
-from hipporag_torch.graph_construction import GraphOptions
+from hipporag_torch.graph_construction import ReferenceGraphOptions
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import EmbedderIdentity, Progress, no_progress
 from hipporag_torch.text import TextOptions
@@ -22,7 +22,7 @@ from hipporag_torch.types import Dataset, Role
 
 EXTRACTIONS = "openie_results_ner_gpt-3.5-turbo-1106.json"
 REFERENCE_TEXT = TextOptions(normalisation="reference", fact_template="repr", content_id="md5")
-REFERENCE_GRAPH = GraphOptions(weights="reference", synonym_cap=101)
+REFERENCE_GRAPH = ReferenceGraphOptions()
 
 
 def shared_dir() -> Path:

@@ -17,7 +17,7 @@ def index_summary(index: Index, report: AddReport) -> dict[str, Any]:
         "synonym_pairs": len(index.synonyms),
         "embedder": asdict(index.embedder),
         "text": asdict(index.text),
-        "graph": asdict(index.graph_options),
+        "graph": {"kind": type(index.graph_options).__name__, **asdict(index.graph_options)},
         "failed": len(report.failed),
         "truncated": len(report.truncated),
         "dropped": dict(report.dropped),

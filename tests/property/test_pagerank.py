@@ -12,7 +12,9 @@ from hipporag_torch.graph import Graph
 from hipporag_torch.ops.csr import symmetric_csr
 from hipporag_torch.ops.ppr import PPROptions, personalized_pagerank
 
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 DAMPING = st.sampled_from([0.05, 0.3, 0.5, 0.7, 0.85, 0.95])
 # float32 rounds more than it solves where a walk is long.
 CLOSE = {"atol": 2e-6, "rtol": 0.0}
@@ -173,12 +175,14 @@ def test_a_walk_is_reversible(case: Case) -> None:
     """In an undirected graph deg(i)·x_j(i-reset) = deg(j)·x_i(j-reset), between nodes with edges."""
     num_nodes, degree = case.graph.num_nodes, case.graph.degree
     mass = solve(Case(case.graph, torch.eye(num_nodes)))
-    torch.testing.assert_close(degree.unsqueeze(1) * mass, (degree.unsqueeze(1) * mass).T, atol=2e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        degree.unsqueeze(1) * mass, (degree.unsqueeze(1) * mass).T, atol=2e-4, rtol=1e-4
+    )
 
 
 @pytest.mark.parametrize("method", ["chebyshev", "power"])
 def test_a_hub_with_many_leaves_is_solved_as_well(device: torch.device, method: str) -> None:
-    """The reset on a leaf of least weight, the hub's degree 20,000 times that: the worst for a bound by degree."""
+    """The reset stands on a leaf of 1/20,000 of the hub's degree, where a bound by degree is worst."""
     num_leaves = 200
     hub = torch.zeros(num_leaves, dtype=torch.int64)
     weight = torch.full((num_leaves,), 10.0)

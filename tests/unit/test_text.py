@@ -61,7 +61,9 @@ class TestUnicodeKey:
         assert unicode_key(f"\u200d {inside} \u200c") == inside
         assert unicode_key(inside) != unicode_key(inside.replace("\u200c", ""))
 
-    @pytest.mark.parametrize("text", ["", "  \t\n", "\u3000", "\u200c\u200d", *INVISIBLE, "".join(INVISIBLE)], ids=ascii)
+    @pytest.mark.parametrize(
+        "text", ["", "  \t\n", "\u3000", "\u200c\u200d", *INVISIBLE, "".join(INVISIBLE)], ids=ascii
+    )
     def test_a_text_of_nothing_visible_has_the_empty_key(self, text: str):
         assert unicode_key(text) == ""
 

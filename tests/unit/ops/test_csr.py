@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from hipporag_torch.ops import csr as csr_module
 from hipporag_torch.errors import InputError
+from hipporag_torch.ops import csr as csr_module
 from hipporag_torch.ops.csr import CSR, csr_from_entries, symmetric_csr
 
 
@@ -22,7 +22,10 @@ def matrix_of(rows: list[list[float]], device: torch.device) -> CSR:
 def symmetric(pairs: list[tuple[int, int, float]], num_nodes: int) -> CSR:
     first, second, weight = zip(*pairs, strict=True)
     return symmetric_csr(
-        torch.tensor(first), torch.tensor(second), torch.tensor(weight, dtype=torch.float64), num_nodes=num_nodes
+        torch.tensor(first),
+        torch.tensor(second),
+        torch.tensor(weight, dtype=torch.float64),
+        num_nodes=num_nodes,
     )
 
 
@@ -98,7 +101,9 @@ class TestSymmetricCsr:
 
     def test_more_edges_than_int32_can_count_are_an_input_error(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(csr_module, "_INT32_MAX", 3)
-        with pytest.raises(InputError, match="2 undirected edges, more than the 1 .* raise graph.synonym_threshold"):
+        with pytest.raises(
+            InputError, match=r"2 undirected edges, more than the 1 .* raise graph\.synonym_threshold"
+        ):
             symmetric([(0, 1, 1.0), (1, 2, 1.0)], 3)
 
 

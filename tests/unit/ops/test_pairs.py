@@ -66,14 +66,14 @@ class TestSimilarPairs:
     ):
         monkeypatch.setattr(pairs_module, "_MAX_PAIRS", 5)
         assert len(similar_pairs(torch.ones(3, 1, device=device), threshold=0.9)) == 3
-        with pytest.raises(InputError, match=r"more than 5 pairs of 4 phrases have a cosine of at least 0\.9; raise"):
+        with pytest.raises(
+            InputError, match=r"more than 5 pairs of 4 phrases have a cosine of at least 0\.9; raise"
+        ):
             similar_pairs(torch.ones(4, 1, device=device), threshold=0.9, tile=1)
 
     def test_progress_ends_at_the_number_of_new_rows(self):
         seen: list[tuple[str, int, int]] = []
-        similar_pairs(
-            torch.ones(5, 1), threshold=0.9, tile=2, progress=lambda *args: seen.append(args)
-        )
+        similar_pairs(torch.ones(5, 1), threshold=0.9, tile=2, progress=lambda *args: seen.append(args))
         assert seen == [("synonyms", 2, 5), ("synonyms", 4, 5), ("synonyms", 5, 5)]
 
 

@@ -67,7 +67,8 @@ class TestResetErrors:
         reset = [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
         reset[1][node] = bad
         with pytest.raises(
-            InputError, match=rf"question 1 has the reset weight (nan|-?inf|-\S+) at node {node}; .* not negative"
+            InputError,
+            match=rf"question 1 has the reset weight (nan|-?inf|-\S+) at node {node}; .* not negative",
         ):
             ranked(graph_of([(0, 1, 1.0)], 3), reset, device)
 

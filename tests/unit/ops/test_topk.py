@@ -21,9 +21,13 @@ class TestStableTopk:
 
     def test_a_score_keeps_its_bits(self, device: torch.device):
         top = stable_topk(torch.tensor([[-0.0, -1e-45]], device=device), 2)
-        assert torch.equal(top.scores.cpu().view(torch.int32), torch.tensor([[-0.0, -1e-45]]).view(torch.int32))
+        assert torch.equal(
+            top.scores.cpu().view(torch.int32), torch.tensor([[-0.0, -1e-45]]).view(torch.int32)
+        )
 
-    @pytest.mark.parametrize(("shape", "k", "found"), [((2, 3), 0, 0), ((2, 3), 9, 3), ((2, 0), 5, 0), ((0, 3), 2, 2)])
+    @pytest.mark.parametrize(
+        ("shape", "k", "found"), [((2, 3), 0, 0), ((2, 3), 9, 3), ((2, 0), 5, 0), ((0, 3), 2, 2)]
+    )
     def test_k_is_cut_to_the_items(self, device: torch.device, shape: tuple[int, int], k: int, found: int):
         top = stable_topk(torch.zeros(shape, device=device), k)
         assert top.scores.shape == top.idx.shape == (shape[0], found)
