@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
-from hipporag_torch.evaluation import Evaluation, check_gold, evaluate, write_run
+from hipporag_torch.evaluation import Evaluation, check_gold, evaluate, read_answers, write_run
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.types import AddReport, Dataset
@@ -26,6 +26,7 @@ def main(cfg: DictConfig) -> None:
 def run(cfg: DictConfig, directory: Path) -> None:
     memory = build_memory(cfg)
     dataset = build_dataset(cfg).load()
+    answers = None if cfg.answers is None else read_answers(cfg.answers)
     if message := check_gold(dataset, memory.index.text).message:
         warn(message)
     start = time.perf_counter()
@@ -39,6 +40,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
             ks=list(cfg.ks),
             top_k=cfg.top_k,
             batch_size=cfg.runtime.batch_size,
+            answers=answers,
             progress=progress,
         )
     seconds = {**report.seconds, "index": indexed - start, "questions": time.perf_counter() - indexed}
@@ -75,6 +77,8 @@ def show(
     console.print(table("", ["k", "recall", "all recall", "title recall", "title all recall"], rows))
     routes = ", ".join(f"{route} {count}" for route, count in evaluation.routes.items())
     console.print(f"MRR {_cell(metrics, 'mrr')} (title {_cell(metrics, 'title/mrr')}); routes: {routes}")
+    if "em" in metrics:
+        console.print(f"answers: exact match {_cell(metrics, 'em')}, F1 {_cell(metrics, 'f1')}")
 
 
 def show_report(report: AddReport) -> None:

@@ -1,5 +1,6 @@
 """How well a retriever finds what a data set's gold labels name, and whether one run beats another."""
 
+from hipporag_torch.evaluation.answers import read_answers
 from hipporag_torch.evaluation.compare import Comparison, QuestionPair, compare_runs, compare_table
 from hipporag_torch.evaluation.files import read_run, write_run
 from hipporag_torch.evaluation.gold import GoldCoverage, check_gold
@@ -15,6 +16,7 @@ __all__ = [
     "compare_runs",
     "compare_table",
     "evaluate",
+    "read_answers",
     "read_run",
     "write_run",
 ]

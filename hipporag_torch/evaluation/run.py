@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from hipporag_torch.errors import BackendError, InputError
+from hipporag_torch.evaluation.answers import require_answers
 from hipporag_torch.evaluation.gold import GoldCoverage, check_gold, document_title
-from hipporag_torch.evaluation.metrics import all_recall_at, recall_at, reciprocal_rank
+from hipporag_torch.evaluation.metrics import all_recall_at, exact_match, recall_at, reciprocal_rank, token_f1
 from hipporag_torch.protocols import Progress, Retriever, no_progress
 from hipporag_torch.text import TextOptions
 from hipporag_torch.types import Dataset, Passage, Question, Ranking
@@ -19,7 +20,8 @@ class QuestionRow:
 
     `metrics` are this question's own values in [0, 1], under the names of the run's means: `recall@5`,
     `all_recall@5` and `mrr` (here the reciprocal rank) for passages, the same with `title/` in front for
-    titles. A level on which the question has no gold is left out.
+    titles. A level on which the question has no gold is left out. `em` and `f1` are there if it was
+    answered (`answer`) and its answers are known.
     `ranked_ids` are best first, with `scores` beside them.
     """
 
@@ -31,6 +33,7 @@ class QuestionRow:
     scores: tuple[float, ...]
     answers: tuple[str, ...]
     metrics: Mapping[str, float]
+    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ def evaluate(
     ks: Sequence[int] = (1, 2, 5, 10, 20),
     top_k: int | None = None,
     batch_size: int = 32,
+    answers: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Ask `retriever` every question of `dataset` and compare what it finds with the gold passages.
@@ -64,6 +68,7 @@ def evaluate(
     ks: the cut-offs of recall, each at least 1.
     top_k: how many passages to ask for; None asks for max(ks). MRR looks no further than this.
     batch_size: how many questions go to the retriever at once. It sees their texts, nothing else.
+    answers: a reader's answer by question id, scored by exact match and token F1.
 
     A gold passage that is not in the corpus counts as not found; `check_gold` tells beforehand.
     Raises `InputError` for options out of range, `BackendError` if the retriever skips questions.
@@ -78,6 +83,8 @@ def evaluate(
         )
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, got {batch_size}")
+    if answers is not None:
+        require_answers(dataset.questions, answers)
     titles: dict[str, str] = {}
     for document in dataset.documents:
         titles.setdefault(text.passage_id(document.text), document_title(document))
@@ -92,14 +99,22 @@ def evaluate(
                 f"the retriever gave {len(rankings)} rankings for {len(batch)} questions; "
                 "expected one for each, in order"
             )
-        rows += [_row(q, ranking, text, titles, ks) for q, ranking in zip(batch, rankings, strict=True)]
+        rows += [
+            _row(question, ranking, text, titles, ks, None if answers is None else answers[question.id])
+            for question, ranking in zip(batch, rankings, strict=True)
+        ]
         progress("evaluate", len(rows), total)
     routes = Counter(row.route for row in rows)
     return Evaluation(_means(rows), tuple(rows), dict(sorted(routes.items())), check_gold(dataset, text))
 
 
 def _row(
-    question: Question, ranking: Ranking, text: TextOptions, titles: Mapping[str, str], ks: Sequence[int]
+    question: Question,
+    ranking: Ranking,
+    text: TextOptions,
+    titles: Mapping[str, str],
+    ks: Sequence[int],
+    answer: str | None,
 ) -> QuestionRow:
     gold = {text.passage_id(gold_text): gold_text for gold_text in question.gold_texts}
     gold_titles = [_gold_title(key, gold_text, titles) for key, gold_text in gold.items()]
@@ -113,7 +128,9 @@ def _row(
         scores=ranking.scores,
         answers=question.answers,
         metrics=_scores("", list(gold), ranking.passage_ids, ks)
-        | _scores("title/", _named(gold_titles), _named(ranked_titles), ks),
+        | _scores("title/", _named(gold_titles), _named(ranked_titles), ks)
+        | _answer_scores(answer, question.answers),
+        answer=answer,
     )
 
 
@@ -123,6 +140,12 @@ def _scores(level: str, gold: Sequence[str], ranked: Sequence[str], ks: Sequence
     scores = {f"{level}recall@{k}": recall_at(gold, ranked, k) for k in ks}
     scores |= {f"{level}all_recall@{k}": all_recall_at(gold, ranked, k) for k in ks}
     return scores | {f"{level}mrr": reciprocal_rank(gold, ranked)}
+
+
+def _answer_scores(answer: str | None, known: Sequence[str]) -> dict[str, float]:
+    if answer is None or not known:
+        return {}
+    return {"em": exact_match(answer, known), "f1": token_f1(answer, known)}
 
 
 def _gold_title(passage_id: str, gold_text: str, titles: Mapping[str, str]) -> str:

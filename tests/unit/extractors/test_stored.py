@@ -93,7 +93,9 @@ def test_what_is_not_a_list(extract: Callable[..., Extraction], value: Any) -> N
 
 
 def test_numbers_become_text(extract: Callable[..., Extraction]) -> None:
-    extraction = extract(extracted_entities=[1867], extracted_triples=[["Marie", "born in", 1867], [1, 2.5, -3]])
+    extraction = extract(
+        extracted_entities=[1867], extracted_triples=[["Marie", "born in", 1867], [1, 2.5, -3]]
+    )
     assert extraction.triples == (Triple("Marie", "born in", "1867"), Triple("1", "2.5", "-3"))
     assert extraction.entities == ("1867",)
 
@@ -113,7 +115,8 @@ def test_case_triple_02_wrong_arity(extract: Callable[..., Extraction]) -> None:
 def test_case_triple_05_self_talk_as_an_entity(extract: Callable[..., Extraction]) -> None:
     talk = ("Wait, actually the correct name should be " * 10)[:400]
     extraction = extract(
-        extracted_entities=[talk, "Marie"], extracted_triples=[[talk, "is", "x"], ["Marie", "born in", "Warsaw"]]
+        extracted_entities=[talk, "Marie"],
+        extracted_triples=[[talk, "is", "x"], ["Marie", "born in", "Warsaw"]],
     )
     assert (extraction.entities, extraction.triples) == (("Marie",), (MARIE,))
     assert (extraction.status, extraction.dropped) == ("ok", {"too_long": 1, "entity:too_long": 1})
@@ -133,7 +136,12 @@ def test_malformed_entities(extract: Callable[..., Extraction]) -> None:
 
 def test_fields_that_are_absent_are_empty(extract: Callable[..., Extraction]) -> None:
     extraction = extract()
-    assert (extraction.status, extraction.triples, extraction.entities, extraction.dropped) == ("ok", (), (), {})
+    assert (extraction.status, extraction.triples, extraction.entities, extraction.dropped) == (
+        "ok",
+        (),
+        (),
+        {},
+    )
 
 
 def test_looked_up_by_text_whatever_else_is_in_the_file(write: Write) -> None:
@@ -172,7 +180,12 @@ def test_missing_file_names_the_ways_out(tmp_path: Path) -> None:
         ({"docs": [{"passage": None}]}, r"docs\[0\]"),
         ({"docs": ["p"]}, r"docs\[0\]"),
         (
-            {"docs": [{"passage": "p", "extracted_triples": []}, {"passage": "p", "extracted_triples": [[1]]}]},
+            {
+                "docs": [
+                    {"passage": "p", "extracted_triples": []},
+                    {"passage": "p", "extracted_triples": [[1]]},
+                ]
+            },
             r"docs\[1\]: the passage 'p' stands twice, with different extractions",
         ),
     ],

@@ -71,7 +71,9 @@ def test_equals_plain_bm25_up_to_a_factor(ask: Callable[..., Ranking], k1: float
 
 
 @given(
-    corpus=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join), min_size=1, max_size=6),
+    corpus=st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join), min_size=1, max_size=6
+    ),
     question=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
 )
 def test_equals_plain_bm25_on_random_texts(index_of: IndexOf, corpus: list[str], question: str) -> None:
@@ -94,7 +96,9 @@ def test_japanese_by_character_bigrams(ask: Callable[..., Ranking]) -> None:
 def test_scripts_without_spaces_meet_words(ask: Callable[..., Ranking]) -> None:
     corpus = ("PyTorchは深層学習の道具です", "Emacsは編集の道具です")
     assert texts(ask("pytorch", *corpus)) == [corpus[0]]
-    assert texts(ask("EMACS 深層", *corpus)) == [corpus[1], corpus[0]] or texts(ask("EMACS 深層", *corpus)) == [
+    assert texts(ask("EMACS 深層", *corpus)) == [corpus[1], corpus[0]] or texts(
+        ask("EMACS 深層", *corpus)
+    ) == [
         corpus[0],
         corpus[1],
     ]

@@ -86,7 +86,14 @@ def test_no_facts_in_the_index(index_of: IndexOf) -> None:
 def test_only_facts_of_positive_cosine_are_shown(index_of: IndexOf, table_embedder: type) -> None:
     facts = {"p1": [("a", "r", "b")], "p2": [("c", "r", "d")], "p3": [("e", "r", "f")]}
     embedder = table_embedder(
-        {"a r b": X, "c r d": Y, "e r f": [-1.0, 0.0, 0.0], "like a": X, "like none": Z, "p1": [0.6, 0.8, 0.0]},
+        {
+            "a r b": X,
+            "c r d": Y,
+            "e r f": [-1.0, 0.0, 0.0],
+            "like a": X,
+            "like none": Z,
+            "p1": [0.6, 0.8, 0.0],
+        },
         otherwise=Z,
     )
     index = index_of(facts, embedder)
@@ -196,7 +203,9 @@ def test_retrieval_02_identical_embeddings(index_of: IndexOf, table_embedder: ty
     """Every text has the same vector: no spread to normalise by, and nothing but ties."""
     embedder = table_embedder({}, otherwise=X)
     index = index_of(facts, embedder)
-    rankings = HippoRAGRetriever(index=index, embedder=embedder).retrieve(["one?", "two?"], top_k=9, trace=True)
+    rankings = HippoRAGRetriever(index=index, embedder=embedder).retrieve(
+        ["one?", "two?"], top_k=9, trace=True
+    )
     assert rankings[0].route == ("graph" if index.facts else "dense:no_facts")
     for ranking in rankings:
         assert ranking.passage_ids == tuple(sorted(passage.id for passage in index.passages))

@@ -79,9 +79,7 @@ def test_equals_a_plain_reading_of_the_method(index: Index, data: st.DataObject)
         torch.tensor(fact_idx), torch.tensor(fact_scores), torch.tensor(kept), torch.tensor(passage_scores)
     )
     expected = [
-        plain_reset(
-            index, *row, linking_top_k=seeding.linking_top_k, passage_weight=seeding.passage_weight
-        )
+        plain_reset(index, *row, linking_top_k=seeding.linking_top_k, passage_weight=seeding.passage_weight)
         for row in rows
     ]
     np.testing.assert_allclose(seeding.reset(index, evidence).numpy(), np.stack(expected), atol=1e-7)

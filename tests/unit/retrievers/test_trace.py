@@ -73,7 +73,9 @@ def test_seeds_are_shares(rankings: list[Ranking]) -> None:
 
 
 def test_many_passages_seed_but_only_the_strongest_are_listed(index_of: Callable[..., Index]) -> None:
-    facts = {f"Northwind Press prints atlas {n}.": [("Northwind Press", "prints", f"atlas {n}")] for n in range(40)}
+    facts = {
+        f"Northwind Press prints atlas {n}.": [("Northwind Press", "prints", f"atlas {n}")] for n in range(40)
+    }
     retriever = HippoRAGRetriever(index=index_of(facts, EMBEDDER), embedder=EMBEDDER)
     (ranking,) = retriever.retrieve(["What does Northwind Press print?"], top_k=3, trace=True)
     seeds = traced(ranking).seeds
