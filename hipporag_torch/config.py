@@ -123,5 +123,5 @@ def _require_parameters(node: DictConfig, group: str) -> None:
     if unknown := [key for key in given if key not in parameters]:
         raise ConfigError(
             f"unknown key {', '.join(f'{group}.{key}' for key in unknown)}; {group} takes "
-            f"{', '.join(given_key for given_key in parameters) or 'no keys'}"
+            f"{', '.join(parameters) or 'no keys'}"
         )

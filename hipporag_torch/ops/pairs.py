@@ -13,7 +13,8 @@ from hipporag_torch.types import Progress, no_progress
 _ROUNDING = 1e-5
 # 1 GB of pairs. More means that the vectors say nothing (all alike) or that the threshold is too low.
 _MAX_PAIRS = 50_000_000
-_RECHECK_ROWS = 65_536
+# Numbers of either side gathered for a recheck: 32 MB of float64.
+_RECHECK_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +97,9 @@ def similar_pairs(
 def _recheck(emb: Tensor, first: Tensor, second: Tensor, threshold: float) -> tuple[Tensor, Tensor, Tensor]:
     """The pairs whose cosine, summed in float64 pair by pair, reaches the threshold."""
     cosine = torch.empty(len(first), dtype=torch.float32, device=emb.device)
-    for start in range(0, len(first), _RECHECK_ROWS):
-        part = slice(start, start + _RECHECK_ROWS)
+    step = max(1, _RECHECK_NUMBERS // max(1, emb.shape[1]))
+    for start in range(0, len(first), step):
+        part = slice(start, start + step)
         cosine[part] = (emb[first[part]].double() * emb[second[part]].double()).sum(1).float()
     keep = cosine >= threshold
     return first[keep], second[keep], cosine[keep]

@@ -7,6 +7,7 @@ from hipporag_torch.index import Index
 from hipporag_torch.ops.topk import TopK, table_topk
 from hipporag_torch.protocols import Embedder, Reads
 from hipporag_torch.retrievers.questions import (
+    check_batch_size,
     check_call,
     check_embedder,
     embed_questions,
@@ -23,6 +24,7 @@ class DenseRetriever:
 
     def __init__(self, *, index: Index, embedder: Embedder, batch_size: int = 32) -> None:
         check_embedder(index, embedder)
+        check_batch_size(batch_size)
         self._index = index
         self._embedder = embedder
         self._batch_size = batch_size

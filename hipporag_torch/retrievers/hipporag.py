@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float32
 from torch import Tensor
 
-from hipporag_torch.errors import BackendError, ConfigError
+from hipporag_torch.errors import BackendError
 from hipporag_torch.fact_filters import KeepAllFacts
 from hipporag_torch.index import Index
 from hipporag_torch.ops.ppr import PPROptions, personalized_pagerank
@@ -16,6 +16,7 @@ from hipporag_torch.ops.scores import minmax
 from hipporag_torch.ops.topk import dot_scores, stable_topk, table_topk
 from hipporag_torch.protocols import Embedder, FactFilter, Reads
 from hipporag_torch.retrievers.questions import (
+    check_batch_size,
     check_call,
     check_embedder,
     embed_questions,
@@ -48,8 +49,7 @@ class HippoRAGRetriever:
         batch_size: int = 32,
     ) -> None:
         check_embedder(index, embedder)
-        if batch_size < 1:
-            raise ConfigError(f"retriever.batch_size must be at least 1, got {batch_size}")
+        check_batch_size(batch_size)
         self._index = index
         self._embedder = embedder
         self._seeding = seeding or ReferenceSeeding()

@@ -6,7 +6,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from hipporag_torch.embedders.check import checked_rows
-from hipporag_torch.errors import CompatibilityError, InputError
+from hipporag_torch.errors import CompatibilityError, ConfigError, InputError
 from hipporag_torch.index import Index
 from hipporag_torch.ops.topk import TopK
 from hipporag_torch.protocols import Embedder
@@ -21,6 +21,12 @@ def check_call(questions: Sequence[str], top_k: int) -> None:
         require_text(question, f"question {number}")
     if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
         raise InputError(f"top_k must be a whole number of at least 1, got {top_k!r}")
+
+
+def check_batch_size(batch_size: int) -> None:
+    """Raise `ConfigError` unless questions can be taken `batch_size` at a time."""
+    if batch_size < 1:
+        raise ConfigError(f"retriever.batch_size must be at least 1, got {batch_size}")
 
 
 def check_embedder(index: Index, embedder: Embedder) -> None:

@@ -114,9 +114,10 @@ def test_top_k_beyond_the_corpus_returns_every_passage(make: Make, index: Index)
 def test_a_question_does_not_feel_its_batch(make: Make) -> None:
     retriever = make()
     together = retriever.retrieve(QUESTIONS * 9, top_k=99)
-    for question, ranking in zip(QUESTIONS * 9, together, strict=True):
+    for number, question in enumerate(QUESTIONS):
         (alone,) = retriever.retrieve([question], top_k=99)
-        assert_same(alone, ranking)
+        for ranking in together[number :: len(QUESTIONS)]:
+            assert_same(alone, ranking)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])

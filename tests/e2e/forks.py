@@ -43,4 +43,5 @@ for line in sys.stdin:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+    sys.stdout.flush()

@@ -38,7 +38,7 @@ def texts(ranking: Ranking) -> list[str]:
 
 
 def plain_bm25(question: str, corpus: Sequence[str], k1: float, b: float) -> dict[str, float]:
-    """Lucene's formula: idf = ln(1 + (N − df + ½) / (df + ½)), tf / (tf + k1 · (1 − b + b · length / mean))."""
+    """Lucene's: ln(1 + (N − df + ½) / (df + ½)) · tf / (tf + k1 · (1 − b + b · length / mean))."""
     docs = {text: re.findall(r"\w+", text) for text in corpus}
     mean = sum(map(len, docs.values())) / len(docs)
     scores = Counter[str]()
