@@ -4,7 +4,7 @@ In a notebook: `memory = build_memory(compose("retrieve", ["extractor=none"]))`.
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,6 @@ import torch
 from hydra.errors import InstantiationException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue
 from platformdirs import user_cache_path
 
 from hipporag_torch.datasets.local import LocalDataset
@@ -27,6 +26,7 @@ from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import Embedder, Retriever
+from hipporag_torch.retrievers.questions import check_vectors
 
 
 def conf_dir() -> Path:
@@ -43,12 +43,19 @@ def compose(primary: str, overrides: Sequence[str] = ()) -> DictConfig:
 
 
 def require_known_keys(cfg: DictConfig, primary: str) -> None:
-    """Raise `ConfigError` for a top-level key that nothing reads, as `+name=value` can add."""
+    """Raise `ConfigError` for a key that nothing reads, as `+name=value` and `+group.name=value` can add."""
     own = cast(DictConfig, OmegaConf.load(conf_dir() / f"{primary}.yaml"))
     groups = [name for entry in own.get("defaults", []) if isinstance(entry, DictConfig) for name in entry]
-    known = {str(key) for key in [*own, *groups]} - {"defaults", "hydra"}
-    if unknown := sorted(str(key) for key in cfg if key not in known):
-        raise ConfigError(f"unknown key {', '.join(unknown)}; {primary} takes {', '.join(sorted(known))}")
+    _require_among(cfg, {str(key) for key in [*own, *groups]} - {"defaults", "hydra"}, primary)
+    for group, node in cfg.items_ex(resolve=False):
+        if not isinstance(node, DictConfig):
+            continue
+        if "_target_" in node:
+            _require_parameters(node, str(group))
+        else:
+            nodes = [OmegaConf.load(path) for path in sorted((conf_dir() / str(group)).glob("*.yaml"))]
+            known = {str(key) for known_node in [*nodes, own.get(str(group), {})] for key in known_node}
+            _require_among(node, known, str(group), prefix=f"{group}.")
 
 
 def build_dataset(cfg: DictConfig) -> LocalDataset:
@@ -60,25 +67,28 @@ def build_memory(cfg: DictConfig) -> HippoRAG:
     """An empty memory with the embedder, extractor, options and retriever of `cfg`.
 
     What the retriever does not read is not made: dense retrieval extracts nothing, and BM25 embeds
-    nothing either.
+    nothing either. Of the shared parts, it gets those that its constructor takes.
     """
-    if cfg.runtime.threads is not None:
-        torch.set_num_threads(int(cfg.runtime.threads))
+    _use_threads(cfg)
     device = resolved_device(cfg.runtime.device)
     make_retriever = _build(cfg, "retriever")
     reads = make_retriever.func.reads
     embedder = NoEmbedder() if reads == "texts" else build_embedder(cfg)
+    if reads != "texts":
+        check_vectors(embedder.identity)
     indexer = Indexer(
         embedder=embedder,
         extractor=_build(cfg, "extractor") if reads == "graph" else NoExtractor(),
         text=_build(cfg, "text"),
         graph=_build(cfg, "graph"),
     )
+    takes = inspect.signature(make_retriever.func).parameters
+    parts = {name: _build(cfg, name) for name in ("seeding", "fact_filter", "ppr") if name in takes}
+    if "embedder" in takes:
+        parts["embedder"] = embedder
 
     def retriever_over(index: Index) -> Retriever:
-        if reads == "texts":
-            return make_retriever(index=index)
-        return make_retriever(index=index.to(device), embedder=embedder)
+        return make_retriever(index=index.to(device), **parts)
 
     return HippoRAG(indexer=indexer, make_retriever=retriever_over)
 
@@ -94,34 +104,47 @@ def build_embedder(cfg: DictConfig) -> Embedder:
 
 def build_benchmark(cfg: DictConfig) -> Any:
     """The benchmark of `cfg.benchmark`, on the device and with the threads of `cfg.runtime`."""
-    if cfg.runtime.threads is not None:
-        torch.set_num_threads(int(cfg.runtime.threads))
+    _use_threads(cfg)
     return _build(cfg, "benchmark")(device=resolved_device(cfg.runtime.device))
+
+
+def _use_threads(cfg: DictConfig) -> None:
+    threads = cfg.runtime.threads
+    if threads is None:
+        return
+    if not isinstance(threads, int) or threads < 1:
+        raise ConfigError(
+            f"runtime.threads must be at least 1, or null for PyTorch's own choice, got {threads!r}"
+        )
+    torch.set_num_threads(threads)
 
 
 def _build(cfg: DictConfig, group: str) -> Any:
     """What `cfg.<group>` describes; the library's own errors come through as they are."""
     node = cfg[group]
+    _require_parameters(node, group)
+    if missing := sorted(OmegaConf.missing_keys(node)):
+        options = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+        choose = f", or choose another {group}: {', '.join(options)}" if len(options) > 1 else ""
+        raise ConfigError(f"{missing[0]} is not set; give it as {missing[0]}=VALUE{choose}")
     try:
-        _require_parameters(node, group)
         return hydra.utils.instantiate(node)
-    except MissingMandatoryValue as error:
-        raise ConfigError(f"{error.full_key} is not set; give it as {error.full_key}=VALUE") from error
     except InstantiationException as error:
         if isinstance(error.__cause__, HippoRAGError):
             raise error.__cause__ from None
-        if isinstance(error.__cause__, MissingMandatoryValue):
-            key = error.__cause__.full_key
-            raise ConfigError(f"{key} is not set; give it as {key}=VALUE") from error
-        raise ConfigError(f"{group} could not be built: {error}") from error
+        raise ConfigError(
+            f"{group} could not be built from {OmegaConf.to_container(node)}: {error.__cause__ or error}"
+        ) from error
 
 
 def _require_parameters(node: DictConfig, group: str) -> None:
-    """Raise `ConfigError` for a key that the constructor does not take, as `+group.name=value` can add."""
     parameters = inspect.signature(get_object(node["_target_"])).parameters
+    _require_among(node, parameters, group, prefix=f"{group}.")
+
+
+def _require_among(node: DictConfig, known: Collection[str], owner: str, *, prefix: str = "") -> None:
     given = [str(key) for key in node if not str(key).startswith("_")]
-    if unknown := [key for key in given if key not in parameters]:
+    if unknown := [prefix + key for key in given if key not in known]:
         raise ConfigError(
-            f"unknown key {', '.join(f'{group}.{key}' for key in unknown)}; {group} takes "
-            f"{', '.join(parameters) or 'no keys'}"
+            f"unknown key {', '.join(unknown)}; {owner} takes {', '.join(sorted(known)) or 'no keys'}"
         )

@@ -50,7 +50,7 @@ def progress_bar() -> Iterator[types.Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=_errors, transient=True) as bars:
+    with Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal) as bars:
         tasks: dict[str, TaskID] = {}
 
         def advance(stage: str, done: int, total: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from hipporag_torch.errors import InputError
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import Progress, Retriever, no_progress
@@ -34,6 +35,8 @@ class HippoRAG:
 
     def add(self, documents: Sequence[Document | str], progress: Progress = no_progress) -> AddReport:
         """Index `documents` (a string is a document without a source); all of them, or on an error none."""
+        if isinstance(documents, str):
+            raise InputError(f"documents must be a list, got one string: [{documents!r:.80}]")
         wrapped = [Document(d) if isinstance(d, str) else d for d in documents]
         index, report = self._indexer.add(self._index, wrapped, progress)
         self._replace(index)

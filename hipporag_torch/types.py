@@ -147,6 +147,7 @@ class Ranking:
     """The passages found for one question, best first.
 
     `scores` are PageRank mass on the route `graph`, cosine on `dense:*`, BM25 on `bm25:*`.
+    `reason` is the fact filter's error on the route `dense:filter_error`, else empty.
     """
 
     question: str
@@ -154,6 +155,7 @@ class Ranking:
     scores: tuple[float, ...]
     route: Route
     trace: Trace | None = None
+    reason: str = ""
 
     @property
     def passage_ids(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from rich.markup import escape
 
 from hipporag_torch.config import conf_dir, require_known_keys
@@ -17,25 +17,27 @@ from hipporag_torch.console import clean_errors, console, table
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.evaluation import Comparison, QuestionPair, compare_runs, compare_table, read_run
 
+RUNS: list[str] = []
+
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="compare")
 def main(cfg: DictConfig) -> None:
     with clean_errors():
         require_known_keys(cfg, "compare")
-        run(cfg, Path(HydraConfig.get().runtime.output_dir))
+        if len(RUNS) != 2:
+            raise ConfigError(f"two folders are needed, got {RUNS}: python scripts/compare.py RUN_A RUN_B")
+        run(cfg, RUNS[0], RUNS[1], Path(HydraConfig.get().runtime.output_dir))
 
 
-def run(cfg: DictConfig, directory: Path) -> None:
-    if OmegaConf.is_missing(cfg, "run_a") or OmegaConf.is_missing(cfg, "run_b"):
-        raise ConfigError("two runs are needed: python scripts/compare.py RUN_A RUN_B")
-    run_a, run_b = read_run(cfg.run_a), read_run(cfg.run_b)
+def run(cfg: DictConfig, folder_a: str, folder_b: str, directory: Path) -> None:
+    run_a, run_b = read_run(folder_a), read_run(folder_b)
     options = {"resamples": cfg.resamples, "seed": cfg.seed, "confidence": cfg.confidence}
     metrics = None if cfg.metrics is None else list(cfg.metrics)
     comparisons = compare_table(run_a, run_b, metrics=metrics, **options)
     shown = compare_runs(run_a, run_b, metric=cfg.show, **options)
     content = json.dumps([asdict(c) for c in comparisons], ensure_ascii=False, indent=2)
     (directory / "comparison.json").write_text(content + "\n", encoding="utf-8")
-    console.print(f"A {cfg.run_a}\nB {cfg.run_b}\n", soft_wrap=True)
+    console.print(escape(f"A {folder_a}\nB {folder_b}\n"), soft_wrap=True)
     rows = [
         [
             c.metric,
@@ -76,22 +78,15 @@ def show_questions(comparison: Comparison, limit: int) -> None:
             console.print(f"  … and {len(pairs) - limit} more; show_questions=N lists more")
 
 
-def with_named_runs(arguments: Sequence[str]) -> list[str]:
-    """The command line with its two bare folders turned into Hydra's `run_a=` and `run_b=`.
-
-    A folder's own name may hold "=", as those of sweeps do: what exists, or starts like no key, is a folder.
-    """
-    names = iter(("run_a", "run_b"))
-    named = []
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The folders and Hydra's own arguments. A folder may be called what Hydra would read as a setting."""
+    folders, settings = [], []
     for argument in arguments:
-        is_option = argument.startswith("-") or (
-            re.match(r"[+~\w./@]+=", argument) and not Path(argument).is_dir()
-        )
-        name = None if is_option else next(names, None)
-        named.append(argument if name is None else f"{name}='{argument}'")
-    return named
+        is_setting = argument.startswith("-") or re.match(r"[+~\w./@]+=", argument)
+        (settings if is_setting and not Path(argument).is_dir() else folders).append(argument)
+    return folders, settings
 
 
 if __name__ == "__main__":
-    sys.argv[1:] = with_named_runs(sys.argv[1:])
+    RUNS, sys.argv[1:] = split_arguments(sys.argv[1:])
     main()

@@ -5,11 +5,18 @@ from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
-from hipporag_torch.evaluation import Evaluation, check_gold, evaluate, read_answers, write_run
+from hipporag_torch.evaluation import (
+    Evaluation,
+    check_gold,
+    evaluate,
+    read_answers,
+    retrieval_depth,
+    write_run,
+)
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.types import AddReport, Dataset
@@ -24,6 +31,8 @@ def main(cfg: DictConfig) -> None:
 
 
 def run(cfg: DictConfig, directory: Path) -> None:
+    ks = list(cfg.ks) if OmegaConf.is_list(cfg.ks) else cfg.ks
+    top_k = retrieval_depth(ks, cfg.top_k)
     memory = build_memory(cfg)
     dataset = build_dataset(cfg).load()
     answers = None if cfg.answers is None else read_answers(cfg.answers)
@@ -37,8 +46,8 @@ def run(cfg: DictConfig, directory: Path) -> None:
             dataset,
             memory.retriever,
             text=memory.index.text,
-            ks=list(cfg.ks),
-            top_k=cfg.top_k,
+            ks=ks,
+            top_k=top_k,
             batch_size=cfg.runtime.batch_size,
             answers=answers,
             progress=progress,
@@ -47,8 +56,8 @@ def run(cfg: DictConfig, directory: Path) -> None:
     write_run(directory, evaluation, extra={"seconds": seconds, "index": index_summary(memory.index, report)})
     show(cfg, dataset, memory, report, evaluation)
     console.print(
-        f"indexed in {seconds['index']:.1f} s, {len(evaluation.rows)} questions in "
-        f"{seconds['questions']:.2f} s; written to {directory}",
+        f"indexed in {seconds['index']:.1f} s, questions asked in {seconds['questions']:.2f} s; "
+        f"written to {directory}",
         soft_wrap=True,
     )
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
 from hipporag_torch.errors import ConfigError
+from hipporag_torch.retrievers.questions import check_call
 from hipporag_torch.types import Ranking
 
 
@@ -25,6 +26,7 @@ def main(cfg: DictConfig) -> None:
 
 def run(cfg: DictConfig, directory: Path) -> None:
     questions = asked(cfg)
+    check_call(questions, cfg.top_k)
     memory = build_memory(cfg)
     with progress_bar() as progress:
         report = memory.add(build_dataset(cfg).documents(), progress)
@@ -40,7 +42,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
 
 def asked(cfg: DictConfig) -> list[str]:
     """The question or questions of `cfg.question`."""
-    if OmegaConf.is_missing(cfg, "question"):
+    if OmegaConf.is_missing(cfg, "question") or cfg.question is None:
         raise ConfigError("question is not set; give it as 'question=\"Who founded it?\"' or a list of them")
     question = OmegaConf.to_container(cfg.question) if OmegaConf.is_list(cfg.question) else cfg.question
     return [str(q) for q in question] if isinstance(question, list) else [str(question)]

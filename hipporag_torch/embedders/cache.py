@@ -112,12 +112,13 @@ class EmbeddingCache:
         except (sqlite3.OperationalError, OSError) as error:
             raise BackendError(
                 f"the embedding cache {self._path} could not be used: {error}; it must be a file that may be "
-                "written, on a disk with free space, and not locked for long by another process"
+                "written, on a disk with free space, and not locked for long by another process; "
+                "runtime.cache_dir names another folder, runtime.cache=false does without"
             ) from error
         except sqlite3.DatabaseError as error:
             raise CompatibilityError(
                 f"the embedding cache {self._path} cannot be read: {error}; expected an SQLite file that "
-                "this library wrote. If the path is right, delete it: it is only a cache"
+                "this library wrote. Delete it, it is only a cache, or set another runtime.cache_dir"
             ) from error
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -134,7 +135,8 @@ class EmbeddingCache:
         elif marks != (_APPLICATION, _SCHEMA):
             raise CompatibilityError(
                 f"{self._path} is an SQLite file, but not an embedding cache of this version: its marks "
-                f"are {marks}, expected {(_APPLICATION, _SCHEMA)}; name another file, or delete an old cache"
+                f"are {marks}, expected {(_APPLICATION, _SCHEMA)}; delete it, or set "
+                "runtime.cache_dir to another folder"
             )
         connection.execute("COMMIT")
 

@@ -73,14 +73,8 @@ def evaluate(
     A gold passage that is not in the corpus counts as not found; `check_gold` tells beforehand.
     Raises `InputError` for options out of range, `BackendError` if the retriever skips questions.
     """
+    depth = retrieval_depth(ks, top_k)
     ks = sorted(set(ks))
-    if not ks or ks[0] < 1:
-        raise InputError(f"ks must be one or more cut-offs of at least 1, got {list(ks)}")
-    depth = ks[-1] if top_k is None else top_k
-    if depth < ks[-1]:
-        raise InputError(
-            f"top_k must be at least the largest of ks, {ks[-1]}, got {top_k}; raise it or drop the larger ks"
-        )
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, got {batch_size}")
     if answers is not None:
@@ -106,6 +100,20 @@ def evaluate(
         progress("evaluate", len(rows), total)
     routes = Counter(row.route for row in rows)
     return Evaluation(_means(rows), tuple(rows), dict(sorted(routes.items())), check_gold(dataset, text))
+
+
+def retrieval_depth(ks: Sequence[int], top_k: int | None) -> int:
+    """How many passages to ask for; raises `InputError` unless `ks` are cut-offs that they reach."""
+    if not isinstance(ks, Sequence) or not ks or any(type(k) is not int or k < 1 for k in ks):
+        raise InputError(f"ks must be a list of one or more whole numbers of at least 1, got {ks!r:.80}")
+    if top_k is None:
+        return max(ks)
+    if type(top_k) is not int or top_k < max(ks):
+        raise InputError(
+            f"top_k must be a whole number of at least the largest of ks, {max(ks)}, got {top_k!r:.80}; "
+            "raise it or drop the larger ks"
+        )
+    return top_k
 
 
 def _row(

@@ -51,7 +51,7 @@ def _docs_by_passage(path: Path) -> dict[str, Mapping[str, Any]]:
             "or extractor=none to search by passage vectors alone"
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise InputError(
             f"{path} is not valid JSON: {error}; expected {{'docs': [{{'passage': …}}]}}"
@@ -66,7 +66,8 @@ def _docs_by_passage(path: Path) -> dict[str, Mapping[str, Any]]:
             raise InputError(
                 f"{path}, docs[{number}]: expected an object with a text 'passage', got {doc!r:.120}"
             )
-        if doc["passage"] in by_passage and by_passage[doc["passage"]] != doc:
+        known = by_passage.get(doc["passage"], doc)
+        if any(known.get(key) != doc.get(key) for key in ("extracted_entities", "extracted_triples")):
             raise InputError(
                 f"{path}, docs[{number}]: the passage {doc['passage']!r:.80} stands twice, with different "
                 "extractions; keep one of them"

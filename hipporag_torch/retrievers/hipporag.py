@@ -87,7 +87,7 @@ class HippoRAGRetriever:
         index = self._index
         passage_scores = dot_scores(index.passage_emb, to_passage)
         evidence, considered = self._consider(to_fact, passage_scores)
-        evidence, routes = self._recognise(questions, evidence, considered)
+        evidence, routes, errors = self._recognise(questions, evidence, considered)
         best = stable_topk(passage_scores, top_k)
         walks: dict[int, QuestionWalk] = {}
         walked = [row for row, route in enumerate(routes) if route == "graph"]
@@ -105,7 +105,8 @@ class HippoRAGRetriever:
             trace_question(index, evidence, considered, row, walks.get(row)) if trace else None
             for row in range(len(questions))
         ]
-        return rankings_of(index, questions, best, routes, traces)
+        rankings = rankings_of(index, questions, best, routes, traces)
+        return [replace(ranking, reason=reason) for ranking, reason in zip(rankings, errors, strict=True)]
 
     def _consider(
         self, to_fact: Float32[Tensor, "queries dim"], passage_scores: Float32[Tensor, "queries passages"]
@@ -118,9 +119,10 @@ class HippoRAGRetriever:
 
     def _recognise(
         self, questions: Sequence[str], evidence: Evidence, considered: Bool[Tensor, "queries facts"]
-    ) -> tuple[Evidence, list[Route]]:
-        """The evidence with the facts that the filter keeps, and each question's route."""
+    ) -> tuple[Evidence, list[Route], list[str]]:
+        """The evidence with the facts that the filter keeps, and each question's route and filter error."""
         routes: list[Route] = ["dense:no_facts"] * len(questions)
+        errors = [""] * len(questions)
         shown = [
             fact_idx[mask].tolist()
             for fact_idx, mask in zip(evidence.fact_idx.cpu(), considered.cpu(), strict=True)
@@ -138,10 +140,10 @@ class HippoRAGRetriever:
                     "expected one for each, in order"
                 )
             for row, decision in zip(asked, decisions, strict=True):
-                routes[row] = _route(decision, len(shown[row]))
+                routes[row], errors[row] = _route(decision, len(shown[row])), decision.error
                 # The facts shown are the first ones of the row: scores descend.
                 kept[row, list(decision.kept)] = routes[row] == "graph"
-        return replace(evidence, kept=kept.to(considered.device)), routes
+        return replace(evidence, kept=kept.to(considered.device)), routes, errors
 
 
 def _route(decision: FilterDecision, num_shown: int) -> Route:

@@ -9,7 +9,7 @@ from hipporag_torch.embedders.check import checked_rows
 from hipporag_torch.errors import CompatibilityError, ConfigError, InputError
 from hipporag_torch.index import Index
 from hipporag_torch.ops.topk import TopK
-from hipporag_torch.protocols import Embedder
+from hipporag_torch.protocols import Embedder, EmbedderIdentity
 from hipporag_torch.types import Ranking, Role, Route, Trace, require_text
 
 
@@ -36,7 +36,12 @@ def check_embedder(index: Index, embedder: Embedder) -> None:
             f"the index was built with the embedder {index.embedder}, the questions would be embedded with "
             f"{embedder.identity}; use the first, or index the passages again with the second"
         )
-    if embedder.identity.dim == 0:
+    check_vectors(embedder.identity)
+
+
+def check_vectors(embedder: EmbedderIdentity) -> None:
+    """Raise `CompatibilityError` unless there are vectors to compare."""
+    if embedder.dim == 0:
         raise CompatibilityError(
             "the index has no vectors (embedder=none); choose an embedder, or retriever=bm25"
         )

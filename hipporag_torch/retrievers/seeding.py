@@ -1,5 +1,6 @@
 """Where the walk restarts: from evidence about a question to a weight for every node."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,9 +45,9 @@ class Seeding(Protocol):
 class ReferenceSeeding:
     """The seeds of HippoRAG 2 (arXiv 2502.14802, "Online Retrieval"), as its reference weighs them.
 
-    A phrase weighs the mean score of the kept facts that it is an end of, divided by the number of
-    passages that state it; the `linking_top_k` heaviest phrases stay. Every passage weighs its cosine,
-    min-max normalised over all passages, times `passage_weight`.
+    A phrase weighs the mean score of the kept facts that it is an end of (a fact about itself counts
+    twice in it), divided by the number of passages that state the phrase; the `linking_top_k` heaviest
+    stay. Every passage weighs its cosine, min-max normalised over all passages, times `passage_weight`.
     """
 
     linking_top_k: int = 5
@@ -58,8 +59,8 @@ class ReferenceSeeding:
                 f"seeding.linking_top_k must be at least 1, got {self.linking_top_k}; "
                 "retriever=dense ranks without facts"
             )
-        if not self.passage_weight > 0:
-            raise ConfigError(f"seeding.passage_weight must be above 0, got {self.passage_weight}")
+        if not 0 < self.passage_weight < math.inf:
+            raise ConfigError(f"seeding.passage_weight must be finite and above 0, got {self.passage_weight}")
 
     @property
     def num_facts(self) -> int:

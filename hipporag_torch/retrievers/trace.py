@@ -10,9 +10,8 @@ from hipporag_torch.ops.topk import stable_topk
 from hipporag_torch.retrievers.seeding import Evidence
 from hipporag_torch.types import Trace, TracedFact, TracedPassage, TracedSeed
 
-# A trace is for reading: it names the strongest few of each.
+# Every passage seeds, most of them hardly: a trace names the strongest.
 _MAX_PASSAGE_SEEDS = 10
-_MAX_PHRASES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +69,7 @@ def _passage(index: Index, walk: QuestionWalk, passage_idx: int) -> TracedPassag
     phrase_idx, share = index.graph.neighbours(node)
     inflow = walk.damping * share * walk.mass[phrase_idx]
     mass = float(walk.mass[node])
-    through = [
-        (index.phrases[int(phrase_idx[i])], flow) for i, flow in _strongest(inflow, limit=_MAX_PHRASES)
-    ]
+    through = [(index.phrases[int(phrase_idx[i])], flow) for i, flow in _strongest(inflow, limit=len(inflow))]
     return TracedPassage(
         index.passages[passage_idx].id, mass, max(0.0, mass - float(inflow.sum())), tuple(through)
     )

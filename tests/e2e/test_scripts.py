@@ -150,8 +150,8 @@ def test_compare_folders_with_awkward_names(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], r"ConfigError: two runs are needed: python scripts/compare.py RUN_A RUN_B"),
-        (["{run}"], r"ConfigError: two runs are needed"),
+        ([], r"ConfigError: two folders are needed, got []: python scripts/compare.py RUN_A RUN_B"),
+        (["{run}"], r"ConfigError: two folders are needed"),
         (["{run}", "/nowhere"], r"/nowhere holds no metrics.json"),
         (
             ["{run}", "{run}", "show=recall@3"],

@@ -136,9 +136,11 @@ def test_batches_progress_and_depth() -> None:
 
 def test_options_out_of_range() -> None:
     for ks in ((), (0, 1)):
-        with pytest.raises(InputError, match="ks must be one or more cut-offs of at least 1, got"):
+        with pytest.raises(
+            InputError, match="ks must be a list of one or more whole numbers of at least 1, got"
+        ):
             evaluate(dataset(), FixedRetriever(), text=TEXT, ks=ks)
-    with pytest.raises(InputError, match="top_k must be at least the largest of ks, 20, got 10"):
+    with pytest.raises(InputError, match="top_k must be a whole number of at least the largest of ks, 20, got 10"):
         evaluate(dataset(), FixedRetriever(), text=TEXT, top_k=10)
     with pytest.raises(InputError, match="batch_size must be at least 1, got 0"):
         evaluate(dataset(), FixedRetriever(), text=TEXT, batch_size=0)

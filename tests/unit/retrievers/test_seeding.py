@@ -141,9 +141,9 @@ def test_batch_equals_loop(index: Index) -> None:
     [
         ({"linking_top_k": 0}, r"seeding.linking_top_k must be at least 1, got 0; retriever=dense"),
         ({"linking_top_k": -2}, r"seeding.linking_top_k must be at least 1, got -2"),
-        ({"passage_weight": 0.0}, r"seeding.passage_weight must be above 0, got 0"),
-        ({"passage_weight": -0.1}, r"seeding.passage_weight must be above 0, got -0.1"),
-        ({"passage_weight": float("nan")}, r"seeding.passage_weight must be above 0, got nan"),
+        ({"passage_weight": 0.0}, r"seeding.passage_weight must be finite and above 0, got 0"),
+        ({"passage_weight": -0.1}, r"seeding.passage_weight must be finite and above 0, got -0.1"),
+        ({"passage_weight": float("nan")}, r"seeding.passage_weight must be finite and above 0, got nan"),
     ],
 )
 def test_options_out_of_range(options: dict, message: str) -> None:
