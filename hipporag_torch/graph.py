@@ -110,12 +110,27 @@ class Graph:
         missing = [name for name in ("edge_index", "edge_weight", "node_type") if graph.get(name) is None]
         if missing:
             raise InputError(f"the data object lacks {', '.join(missing)}; to_pyg() shows what is expected")
-        edge_index, node_type = graph["edge_index"], graph["node_type"]
-        num_nodes = node_type.numel()
+        edge_index, edge_weight, node_type = graph["edge_index"], graph["edge_weight"], graph["node_type"]
+        num_nodes, num_entries = node_type.numel(), edge_weight.numel()
+        if node_type.shape != (num_nodes,) or edge_weight.shape != (num_entries,):
+            raise InputError(
+                "node_type and edge_weight must have one dimension, got the shapes "
+                f"{tuple(node_type.shape)} and {tuple(edge_weight.shape)}"
+            )
+        if edge_index.shape != (2, num_entries):
+            raise InputError(
+                f"edge_index must have the shape (2, {num_entries}), a column for each weight, "
+                f"got {tuple(edge_index.shape)}"
+            )
+        if num_entries and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < num_nodes:
+            raise InputError(
+                f"edge_index must lie between 0 and {num_nodes - 1}, got {int(edge_index.min())} to "
+                f"{int(edge_index.max())}: node_type has {num_nodes} nodes"
+            )
         if bool((node_type.diff() < 0).any()) or bool(((node_type != 0) & (node_type != 1)).any()):
             raise InputError("node_type must be 0 for the phrases, which come first, and 1 for the passages")
         adjacency = csr_from_entries(
-            edge_index[0], edge_index[1], graph["edge_weight"], num_rows=num_nodes, num_cols=num_nodes
+            edge_index[0], edge_index[1], edge_weight, num_rows=num_nodes, num_cols=num_nodes
         )
         num_phrases = int((node_type == 0).sum())
         return Graph(num_phrases, num_nodes - num_phrases, adjacency).validate()

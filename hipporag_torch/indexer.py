@@ -27,6 +27,7 @@ from hipporag_torch.types import (
     RemoveReport,
     Role,
     Source,
+    require_text,
 )
 
 Key = TypeVar("Key")
@@ -129,7 +130,7 @@ class Indexer:
         for name, values in (("source_ids", source_ids), ("passage_ids", passage_ids), ("texts", texts)):
             if isinstance(values, str):
                 raise InputError(f"{name} must be a list of strings, got the string {values!r:.80}")
-        by_text = {text: self.text.passage_id(text) for text in texts}
+        by_text = {text: self.text.passage_id(require_text(text, "a text to remove")) for text in texts}
         doomed = set(passage_ids) | set(by_text.values())
         gone_sources = set(source_ids)
         passages: dict[str, Passage] = {}

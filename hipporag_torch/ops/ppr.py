@@ -90,17 +90,26 @@ def personalized_pagerank(
 def check_reset(reset: Float32[Tensor, "queries nodes"]) -> None:
     """Raise `InputError` unless every row is finite, non-negative and has something to restart from."""
     total = reset.sum(1)
-    if reset.numel() and not bool((torch.isfinite(total) & (reset.amin(1) >= 0)).all()):
-        bad = (~torch.isfinite(reset) | (reset < 0)).nonzero()[0].tolist()
+    # A finite sum above 0 leaves only negative entries to look for: the usual case takes two passes.
+    if bool((torch.isfinite(total) & (total > 0)).all()) and (not reset.numel() or float(reset.min()) >= 0):
+        return
+    bad = (~torch.isfinite(reset) | (reset < 0)).nonzero().tolist()
+    if bad:
+        question, node = bad[0]
         raise InputError(
-            f"question {bad[0]} has the reset weight {reset[tuple(bad)].item()} at node {bad[1]}; "
+            f"question {question} has the reset weight {reset[question, node].item()} at node {node}; "
             "reset weights must be finite and not negative"
         )
-    if not bool((total > 0).all()):
+    if bool((total <= 0).any()):
         raise InputError(
             f"the reset of question {int((total <= 0).nonzero()[0])} sums to 0; "
             "give at least one node a positive weight, or rank this question without the graph"
         )
+    question = int((~torch.isfinite(total)).nonzero()[0])
+    raise InputError(
+        f"the reset of question {question} sums to more than float32 can hold; "
+        "scale it down: only the ratios of its weights count"
+    )
 
 
 def _leja_ordered(nodes: list[float]) -> list[float]:

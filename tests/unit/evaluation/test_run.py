@@ -140,7 +140,9 @@ def test_options_out_of_range() -> None:
             InputError, match="ks must be a list of one or more whole numbers of at least 1, got"
         ):
             evaluate(dataset(), FixedRetriever(), text=TEXT, ks=ks)
-    with pytest.raises(InputError, match="top_k must be a whole number of at least the largest of ks, 20, got 10"):
+    with pytest.raises(
+        InputError, match="top_k must be a whole number of at least the largest of ks, 20, got 10"
+    ):
         evaluate(dataset(), FixedRetriever(), text=TEXT, top_k=10)
     with pytest.raises(InputError, match="batch_size must be at least 1, got 0"):
         evaluate(dataset(), FixedRetriever(), text=TEXT, batch_size=0)
