@@ -122,6 +122,8 @@ class Graph:
                 f"edge_index must have the shape (2, {num_entries}), a column for each weight, "
                 f"got {tuple(edge_index.shape)}"
             )
+        if edge_index.dtype not in (torch.int32, torch.int64):
+            raise InputError(f"edge_index must hold whole numbers, got {edge_index.dtype}")
         if num_entries and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < num_nodes:
             raise InputError(
                 f"edge_index must lie between 0 and {num_nodes - 1}, got {int(edge_index.min())} to "
@@ -129,8 +131,7 @@ class Graph:
             )
         if bool((node_type.diff() < 0).any()) or bool(((node_type != 0) & (node_type != 1)).any()):
             raise InputError("node_type must be 0 for the phrases, which come first, and 1 for the passages")
-        adjacency = csr_from_entries(
-            edge_index[0], edge_index[1], edge_weight, num_rows=num_nodes, num_cols=num_nodes
-        )
+        row, col = edge_index.long()
+        adjacency = csr_from_entries(row, col, edge_weight, num_rows=num_nodes, num_cols=num_nodes)
         num_phrases = int((node_type == 0).sum())
         return Graph(num_phrases, num_nodes - num_phrases, adjacency).validate()

@@ -1,6 +1,6 @@
 """The facade: one memory that documents go into and questions are asked of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hipporag_torch.errors import InputError
 from hipporag_torch.index import Index
@@ -33,10 +33,10 @@ class HippoRAG:
             self._retriever = self._make_retriever(self._index)
         return self._retriever
 
-    def add(self, documents: Sequence[Document | str], progress: Progress = no_progress) -> AddReport:
+    def add(self, documents: Iterable[Document | str], progress: Progress = no_progress) -> AddReport:
         """Index `documents` (a string is a document without a source); all of them, or on an error none."""
-        if isinstance(documents, str):
-            raise InputError(f"documents must be a list, got one string: [{documents!r:.80}]")
+        if isinstance(documents, Document | str):
+            raise InputError(f"documents must be a list, got one {type(documents).__name__}")
         wrapped = [Document(d) if isinstance(d, str) else d for d in documents]
         index, report = self._indexer.add(self._index, wrapped, progress)
         self._replace(index)

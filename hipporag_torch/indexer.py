@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -76,7 +76,7 @@ class Indexer:
         )
 
     def add(
-        self, index: Index, documents: Sequence[Document], progress: Progress = no_progress
+        self, index: Index, documents: Iterable[Document], progress: Progress = no_progress
     ) -> tuple[Index, AddReport]:
         """`index` with `documents`, and what that took; `index` itself stays as it is.
 
@@ -85,6 +85,9 @@ class Indexer:
         Raises `CompatibilityError` if `index` was not made by an indexer of this identity.
         """
         self._require_own(index)
+        if isinstance(documents, Document | str):
+            raise InputError(f"documents must be a list, got one {type(documents).__name__}")
+        documents = list(documents)
         clock = _Clock()
         passages = self._merge_sources(index, documents)
         extractions = _extractions_of(index)
@@ -130,7 +133,9 @@ class Indexer:
         for name, values in (("source_ids", source_ids), ("passage_ids", passage_ids), ("texts", texts)):
             if isinstance(values, str):
                 raise InputError(f"{name} must be a list of strings, got the string {values!r:.80}")
-        by_text = {text: self.text.passage_id(require_text(text, "a text to remove")) for text in texts}
+            for value in values:
+                require_text(value, f"one of {name}")
+        by_text = {text: self.text.passage_id(text) for text in texts}
         doomed = set(passage_ids) | set(by_text.values())
         gone_sources = set(source_ids)
         passages: dict[str, Passage] = {}

@@ -12,6 +12,10 @@ from hipporag_torch.types import Triple
 
 # Joiners are invisible but carry meaning inside Persian, Hindi and other words.
 _JOINERS = "\u200c\u200d"
+# Grapheme joiner, Hangul fillers, Mongolian and other variation selectors, the blank Braille pattern.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _NOT_REFERENCE = re.compile(r"[^a-z0-9 ]")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -69,16 +73,22 @@ class TextOptions:
 
 
 def unicode_key(text: str) -> str:
-    """NFKC, case-folded, invisible format characters removed, whitespace squeezed.
+    """NFKC, case-folded, what cannot be seen removed, whitespace squeezed.
 
     C, C++ and C# stay three keys; no script is wiped; the result is a fixed point.
     """
-    if not text.isascii():
+    if not text.isascii() or not text.isprintable():
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-        visible = (c for c in folded if c in _JOINERS or unicodedata.category(c) != "Cf")
-        # Removing a format character can bring two composable characters together: compose again.
-        text = unicodedata.normalize("NFKC", "".join(visible))
+        # Removing a character can bring two composable ones together: compose again.
+        text = unicodedata.normalize("NFKC", "".join(filter(_is_visible, folded)))
     return " ".join(text.casefold().split()).strip(_JOINERS + " ")
+
+
+def _is_visible(character: str) -> bool:
+    """False for format and control characters and others that leave no mark; whitespace may stay."""
+    if character in _JOINERS or character.isspace():
+        return True
+    return unicodedata.category(character) not in ("Cf", "Cc") and not _INVISIBLE.match(character)
 
 
 def reference_key(text: str) -> str:

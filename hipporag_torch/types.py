@@ -1,5 +1,6 @@
 """The records that travel between the parts. All frozen; none knows how it is computed."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,7 +33,7 @@ class Document:
     """What a caller hands in.
 
     Without a `source_id` the content id of the text becomes the source.
-    `metadata` must be JSON-like; the key `title` is what title-level evaluation looks at.
+    `metadata` must be JSON-like, and is copied; its key `title` is what title-level evaluation looks at.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Document:
         require_text(self.text, "a document's text")
         if self.source_id is not None:
             require_text(self.source_id, "a document's source_id")
+        object.__setattr__(self, "metadata", _json_copy(self.metadata))
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,16 @@ class RemoveReport:
 
 def no_progress(stage: str, done: int, total: int) -> None:
     """The progress callable that shows nothing."""
+
+
+def _json_copy(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        copy = json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"a document's metadata must be JSON-like: {error}; got {metadata!r:.120}"
+        ) from error
+    return copy
 
 
 def require_text(value: object, what: str) -> str:

@@ -66,7 +66,8 @@ class PPRBenchmark:
         return rows
 
     def _measure(self, name: str, graph: Graph, resets: Tensor, peer: IgraphPageRank) -> Row:
-        on_device = resets.to(self._device)
+        # Nodes outermost in memory, as the retriever's seeds are.
+        on_device = resets.T.contiguous().T.to(self._device)
         peer_resets = [reset.tolist() for reset in resets[: self._peer_questions]]
         ours, theirs = interleaved_ms(
             [
@@ -99,7 +100,7 @@ class PPRBenchmark:
             index, _ = indexer.add(indexer.empty(), dataset.documents)
             questions = [question.text for question in dataset.questions[:most]]
             resets = _reference_resets(index, embedder.embed(questions, "question_to_fact"))
-            return index.graph, resets.repeat(-(-most // len(resets)), 1)[:most]
+            return index.graph, resets[torch.arange(most) % len(resets)]
         if not isinstance(name, int) or name < 100:
             raise ConfigError(
                 f"benchmark.graphs must be musique or numbers of nodes of at least 100, got {name!r}"

@@ -10,18 +10,28 @@ import torch
 Row = dict[str, Any]
 """One line of a benchmark's table: column → text or number."""
 
+# A turn calls its contender again and again for so long: none is charged for the caches that others filled.
+_TURN_SECONDS = 0.1
+
 
 def interleaved_ms(
     contenders: Sequence[Callable[[], object]], *, rounds: int, device: torch.device
 ) -> list[float]:
-    """Median milliseconds of each contender over `rounds` in which they take turns, after one unmeasured."""
+    """Milliseconds per call of each contender: the median over `rounds` in which they take turns."""
+    for contender in contenders:
+        contender()
     measured: list[list[float]] = [[] for _ in contenders]
-    for number in range(rounds + 1):
+    for _ in range(rounds):
         for times, contender in zip(measured, contenders, strict=True):
-            start = time.perf_counter()
-            contender()
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            if number > 0:
-                times.append((time.perf_counter() - start) * 1e3)
+            times.append(_turn_ms(contender, device))
     return [median(times) for times in measured]
+
+
+def _turn_ms(contender: Callable[[], object], device: torch.device) -> float:
+    calls, start = 0, time.perf_counter()
+    while calls == 0 or time.perf_counter() - start < _TURN_SECONDS:
+        contender()
+        calls += 1
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    return (time.perf_counter() - start) / calls * 1e3

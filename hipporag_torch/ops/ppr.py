@@ -1,6 +1,7 @@
 """Personalized PageRank for many questions at once, on an undirected weighted graph."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -10,6 +11,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from hipporag_torch.errors import ConfigError, InputError
+from hipporag_torch.ops.csr import CSR
 from hipporag_torch.ops.walk import Walk
 
 
@@ -19,7 +21,8 @@ class PPROptions:
 
     damping: probability of going on instead of restarting, in (0, 1); HippoRAG 2 uses 0.5.
     method: `chebyshev`, or `power` as the slower check.
-    tolerance: bound on the error that is left; it sets the number of sweeps (12 for the default).
+    tolerance: what the error shrinks to, as a share of what it is at the start, in the norm in which P is
+        symmetric; it sets the number of sweeps (12 for the default). A hub can enlarge it at its nodes.
     tile: questions per sweep; 16 to 32 columns are fastest on CPU.
     """
 
@@ -40,7 +43,7 @@ class PPROptions:
 
     @cached_property
     def relaxations(self) -> tuple[float, ...]:
-        """α of each sweep x ← x + α·((1−d)·r + d·P·x − x); as many as bring the error below `tolerance`.
+        """α of each sweep x ← x + α·((1−d)·r + d·P·x − x); as many as shrink the error by `tolerance`.
 
         Power iteration is α = 1, and shrinks the error by d a sweep. P is similar to a symmetric matrix
         with its spectrum in [−1, 1], so the best α for a given number of sweeps are the inverses of the
@@ -63,49 +66,91 @@ def personalized_pagerank(
 
     A node without edges would send its mass back to r. Ignoring that solves the same system up to a
     factor, which the scaling removes: the result is exact (as igraph's PRPACK defines it).
-    `options.tile` questions are solved at a time: beside `reset` and the result, memory is three
-    (nodes, tile) blocks.
+    `options.tile` questions are solved at a time: beside `reset` and the result, memory is four
+    (nodes, tile) blocks. A `reset` whose nodes are outermost in memory saves a transposition, and the
+    result is laid out so.
 
     Raises `InputError` if a row of `reset` has negative or non-finite entries, or sums to 0.
     """
-    if reset.shape[1] != walk.num_nodes:
-        raise InputError(f"the reset has {reset.shape[1]} columns, the graph has {walk.num_nodes} nodes")
-    check_reset(reset)
-    d = options.damping
-    damped = replace(walk.share, weight=walk.share.weight * d)
-    mass = torch.empty_like(reset)
-    for start in range(0, reset.shape[0], options.tile):
+    num_queries, num_nodes = reset.shape
+    if num_nodes != walk.num_nodes:
+        raise InputError(f"the reset has {num_nodes} columns, the graph has {walk.num_nodes} nodes")
+    damped = walk.damped(options.damping)
+    mass = reset.new_empty(num_nodes, num_queries).T if num_queries > options.tile else None
+    for start in range(0, num_queries, options.tile):
         rows = slice(start, start + options.tile)
-        x = walk.gather(reset[rows])
-        x /= x.sum(0)
-        restart = x * (1 - d)
-        for alpha in options.relaxations:
-            x = walk.relax(damped, x, restart, alpha)
+        restart = walk.gather(reset[rows])
+        total = restart.sum(0)
+        _check_restart(walk, restart, total, first_question=start)
+        restart.mul_((1 - options.damping) / total)
+        # A relaxation goes into whichever is smaller, the vectors or the matrix.
+        by_vectors = restart.numel() < damped.num_entries
+        solve = _relaxed_vectors if by_vectors else _relaxed_matrix
+        x = solve(walk, damped, restart, options.relaxations)
         # A sweep may overshoot: a node with hardly any mass can end a rounding error below 0.
         x.clamp_(min=0)
-        mass[rows] = walk.scatter(x.div_(x.sum(0)))
-    return mass
+        solved = walk.scatter(x.div_(x.sum(0)))
+        if mass is None:
+            return solved
+        mass[rows] = solved
+    return reset.new_empty(0, num_nodes) if mass is None else mass
 
 
-def check_reset(reset: Float32[Tensor, "queries nodes"]) -> None:
-    """Raise `InputError` unless every row is finite, non-negative and has something to restart from."""
-    total = reset.sum(1)
-    # A finite sum above 0 leaves only negative entries to look for: the usual case takes two passes.
-    if bool((torch.isfinite(total) & (total > 0)).all()) and (not reset.numel() or float(reset.min()) >= 0):
+def _relaxed_vectors(
+    walk: Walk, damped: CSR, restart: Float32[Tensor, "nodes batch"], relaxations: Sequence[float]
+) -> Float32[Tensor, "nodes batch"]:
+    """x ← x + α·(restart + d·P·x − x) for each α, from x = restart."""
+    x = restart
+    for alpha in relaxations:
+        x = torch.lerp(x, damped.matmul_add(x, restart), alpha)
+    return x
+
+
+def _relaxed_matrix(
+    walk: Walk, damped: CSR, restart: Float32[Tensor, "nodes batch"], relaxations: Sequence[float]
+) -> Float32[Tensor, "nodes batch"]:
+    """The same up to a positive factor, with one pass less over the block in each sweep.
+
+    With s the product of the α so far and z = x / s, the sweep is z ← (d·P + (1/α − 1)·I)·z + restart / s:
+    only the diagonal of the matrix changes. Most nodes seed no question: only the others' rows are added.
+    """
+    seeds = (restart.amax(1) > 0).nonzero()[:, 0]
+    seeded = restart.index_select(0, seeds)
+    z, scale = restart, 1.0
+    step = replace(damped, weight=damped.weight.clone())
+    for alpha in relaxations:
+        step.weight.index_fill_(0, walk.diagonal, 1 / alpha - 1)
+        z = step.matmul(z)
+        z.index_copy_(0, seeds, z.index_select(0, seeds).add_(seeded, alpha=1 / scale))
+        scale *= alpha
+    return z
+
+
+def _check_restart(
+    walk: Walk,
+    restart: Float32[Tensor, "nodes batch"],
+    total: Float32[Tensor, " batch"],
+    *,
+    first_question: int,
+) -> None:
+    """Raise `InputError` unless every column is finite, not negative and has something to restart from."""
+    # A finite sum above 0 leaves only negative entries to look for: the usual case takes one more pass.
+    if bool((torch.isfinite(total) & (total > 0)).all()) and float(restart.min()) >= 0:
         return
-    bad = (~torch.isfinite(reset) | (reset < 0)).nonzero().tolist()
+    bad = (~torch.isfinite(restart) | (restart < 0)).T.nonzero().tolist()
     if bad:
-        question, node = bad[0]
+        column, row = bad[0]
         raise InputError(
-            f"question {question} has the reset weight {reset[question, node].item()} at node {node}; "
-            "reset weights must be finite and not negative"
+            f"question {first_question + column} has the reset weight {restart[row, column].item()} at node "
+            f"{int(walk.order[row])}; reset weights must be finite and not negative"
         )
     if bool((total <= 0).any()):
+        question = first_question + int((total <= 0).nonzero()[0])
         raise InputError(
-            f"the reset of question {int((total <= 0).nonzero()[0])} sums to 0; "
+            f"the reset of question {question} sums to 0; "
             "give at least one node a positive weight, or rank this question without the graph"
         )
-    question = int((~torch.isfinite(total)).nonzero()[0])
+    question = first_question + int((~torch.isfinite(total)).nonzero()[0])
     raise InputError(
         f"the reset of question {question} sums to more than float32 can hold; "
         "scale it down: only the ratios of its weights count"

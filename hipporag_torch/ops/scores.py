@@ -19,4 +19,4 @@ def minmax(
     low = (scores.amin(1) if lowest is None else lowest).unsqueeze(1)
     high = (scores.amax(1) if highest is None else highest).unsqueeze(1)
     spread = high - low
-    return torch.where(spread > 0, (scores - low) / spread.clamp(min=1e-30), torch.ones_like(scores))
+    return torch.where(spread > 0, (scores - low) / spread, torch.ones_like(scores))

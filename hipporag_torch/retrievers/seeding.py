@@ -68,7 +68,8 @@ class ReferenceSeeding:
 
     def reset(self, index: Index, evidence: Evidence) -> Float32[Tensor, "queries nodes"]:
         phrase_idx, weight = self._phrases(index, evidence)
-        reset = evidence.passage_scores.new_zeros(len(phrase_idx), index.graph.num_nodes)
+        # Nodes outermost in memory, as PageRank wants them.
+        reset = evidence.passage_scores.new_zeros(index.graph.num_nodes, len(phrase_idx)).T
         reset.scatter_add_(1, phrase_idx, weight)
         reset[:, index.graph.num_phrases :] = minmax(evidence.passage_scores) * self.passage_weight
         return reset

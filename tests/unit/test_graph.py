@@ -111,7 +111,7 @@ class TestReading:
         graph = small_graph()
         mass = torch.tensor([[0.1, 0.2, 0.3, 0.25, 0.15]])
         x = graph.walk.gather(mass)
-        stepped = graph.walk.scatter(graph.walk.share.matmul_add(x, x, 0.0))[0]
+        stepped = graph.walk.scatter(graph.walk.share.matmul(x))[0]
         for node in range(graph.num_nodes):
             col, share = graph.neighbours(node)
             assert (mass[0, col] * share).sum().item() == pytest.approx(stepped[node].item(), abs=1e-7)
@@ -197,6 +197,7 @@ class TestPyG:
             {"edge_index": EDGE_INDEX + 1},
             {"edge_index": EDGE_INDEX - 1},
             {"edge_index": torch.cat([EDGE_INDEX, EDGE_INDEX[:1]])},
+            {"edge_index": EDGE_INDEX.float()},
             {"edge_weight": torch.ones(7)},
             {"edge_weight": torch.ones(9)},
             {"edge_weight": torch.ones(8, 1)},
@@ -207,6 +208,7 @@ class TestPyG:
             "node too large",
             "node negative",
             "three rows",
+            "fractions",
             "too few weights",
             "too many weights",
             "weights in two dimensions",

@@ -211,11 +211,37 @@ class TestAdd:
         assert index.phrases == ("x", "y")
         assert indexer.add(index, [Document("a")])[1].dropped == {}
 
-    @pytest.mark.parametrize("documents", [[TEXTS[0]], TEXTS[0], [{"text": TEXTS[0]}]])
-    def test_what_is_no_document_is_refused(self, documents: list[Document]):
+    @pytest.mark.parametrize(
+        ("documents", "message"),
+        [
+            ([TEXTS[0]], "expected a Document, got str: "),
+            ([{"text": TEXTS[0]}], "expected a Document, got dict: "),
+            (TEXTS[0], "documents must be a list, got one str"),
+            (Document(TEXTS[0]), "documents must be a list, got one Document"),
+        ],
+    )
+    def test_what_is_no_document_is_refused(self, documents: list[Document], message: str):
         indexer = indexer_of()
-        with pytest.raises(InputError, match=r"expected a Document, got (str|dict): "):
+        with pytest.raises(InputError, match=message):
             indexer.add(indexer.empty(), documents)
+
+    def test_documents_may_come_from_a_generator(self):
+        indexer = indexer_of()
+        index, report = indexer.add(indexer.empty(), (Document(text) for text in TEXTS[:2]))
+        assert (len(index.passages), report.documents) == (2, 2)
+
+    def test_metadata_is_copied(self):
+        metadata = {"tags": ["old"]}
+        index = indexer_of().add(
+            indexer_of().empty(), [Document(TEXTS[0], source_id="a", metadata=metadata)]
+        )[0]
+        metadata["tags"].append("new")
+        assert index.passages[0].sources[0].metadata == {"tags": ["old"]}
+
+    @pytest.mark.parametrize("metadata", [{"at": object()}, {"share": float("nan")}])
+    def test_metadata_that_is_no_json_is_refused(self, metadata: dict):
+        with pytest.raises(InputError, match="metadata must be JSON-like"):
+            Document(TEXTS[0], metadata=metadata)
 
     def test_the_index_that_was_added_to_stays_as_it_was(self):
         indexer = indexer_of()

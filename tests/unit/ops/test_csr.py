@@ -29,29 +29,30 @@ def symmetric(pairs: list[tuple[int, int, float]], num_nodes: int) -> CSR:
     )
 
 
-class TestMatmulAdd:
+class TestMatmul:
     ROWS = ((0.0, 2.0, 0.0, 1.0), (0.0, 0.0, 0.0, 0.0), (4.0, 0.0, -8.0, 0.5))
 
     @pytest.mark.parametrize("batch", [1, 2, 32])
-    @pytest.mark.parametrize("factor", [1.0, 0.5, 0.0])
-    def test_it_is_the_dense_product(self, device: torch.device, batch: int, factor: float):
+    def test_it_is_the_dense_product(self, device: torch.device, batch: int):
         matrix = matrix_of([list(row) for row in self.ROWS], device)
         x = torch.arange(4.0 * batch, device=device).reshape(4, batch)
         plus = torch.arange(3.0 * batch, device=device).reshape(3, batch) - 7
-        got = matrix.matmul_add(x, plus, factor)
-        assert torch.equal(got, torch.tensor(self.ROWS, device=device) @ x + factor * plus)
+        expected = torch.tensor(self.ROWS, device=device) @ x
+        assert torch.equal(matrix.matmul(x), expected)
+        assert torch.equal(matrix.matmul_add(x, plus), expected + plus)
 
     @pytest.mark.parametrize("batch", [0, 1, 3])
-    def test_a_matrix_without_entries_gives_the_other_term(self, device: torch.device, batch: int):
+    def test_a_matrix_without_entries_gives_nothing(self, device: torch.device, batch: int):
         matrix = matrix_of([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], device)
-        plus = torch.ones(3, batch, device=device)
-        assert torch.equal(matrix.matmul_add(torch.ones(2, batch, device=device), plus, 0.5), plus / 2)
+        x, plus = torch.ones(2, batch, device=device), torch.ones(3, batch, device=device)
+        assert torch.equal(matrix.matmul(x), torch.zeros(3, batch, device=device))
+        assert torch.equal(matrix.matmul_add(x, plus), plus)
 
     @pytest.mark.parametrize("batch", [1, 3])
     def test_it_leaves_what_it_is_given(self, device: torch.device, batch: int):
         matrix = matrix_of([list(row) for row in self.ROWS], device)
         x, plus = torch.ones(4, batch, device=device), torch.ones(3, batch, device=device)
-        matrix.matmul_add(x, plus, 3.0)
+        matrix.matmul_add(x, plus)
         assert bool((x == 1).all())
         assert bool((plus == 1).all())
 
@@ -60,8 +61,8 @@ class TestMatmulAdd:
         wanted = torch.rand(30, 30, generator=generator) * (torch.rand(30, 30, generator=generator) < 0.3)
         matrix = matrix_of(wanted.tolist(), device)
         x = torch.rand(30, 8, generator=generator).to(device)
-        batch = matrix.matmul_add(x, x, 0.5)
-        alone = torch.cat([matrix.matmul_add(column, column, 0.5) for column in x.split(1, dim=1)], 1)
+        batch = matrix.matmul_add(x, x)
+        alone = torch.cat([matrix.matmul_add(column, column) for column in x.split(1, dim=1)], 1)
         torch.testing.assert_close(batch, alone, atol=1e-6, rtol=0)
 
 

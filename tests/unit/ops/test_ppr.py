@@ -7,6 +7,7 @@ from torch_geometric import EdgeIndex
 
 from hipporag_torch.errors import ConfigError, InputError
 from hipporag_torch.graph import Graph
+from hipporag_torch.ops import ppr as ppr_module
 from hipporag_torch.ops.csr import symmetric_csr
 from hipporag_torch.ops.ppr import PPROptions, personalized_pagerank
 
@@ -46,6 +47,13 @@ class TestExactGraphs:
         got = ranked(graph_of([(0, 1, 1.0), (2, 3, 1.0)], 4), [[1.0, 0.0, 0.0, 0.0]], device)
         assert got[0, 2:].tolist() == [0, 0]
         assert got.sum().item() == pytest.approx(1, abs=1e-6)
+
+
+def test_a_sweep_that_overshoots_leaves_no_negative_mass(device: torch.device):
+    """A chain on which rounding takes the far end to -2e-19, were it not for the clamp."""
+    exponents = (-3, -1, 1, 1, -3, 1, 2, -1, 2, 2, -3, -3, 0, 2, 3, 3, -2)
+    graph = graph_of([(i, i + 1, 10.0**exponent) for i, exponent in enumerate(exponents)], 18)
+    assert ranked(graph, [[1.0] + [0.0] * 17], device, damping=0.85).min().item() >= 0
 
 
 def test_no_questions_give_no_rows(device: torch.device):
@@ -146,6 +154,25 @@ def test_the_operator_gives_the_numbers_of_edge_index(device: torch.device, batc
     edge_index = EdgeIndex(data.edge_index, sparse_size=(40, 40), sort_order="row", is_undirected=True)
     x = torch.rand(40, batch, generator=generator).to(device)
     expected = edge_index.validate().matmul(x, input_value=data.edge_weight)
-    torch.testing.assert_close(
-        graph.adjacency.matmul_add(x, torch.zeros_like(x), 1.0), expected, atol=1e-6, rtol=1e-6
-    )
+    torch.testing.assert_close(graph.adjacency.matmul(x), expected, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 40])
+@pytest.mark.parametrize("seeds", [1, 40])
+def test_relaxing_the_vectors_or_the_matrix_is_the_same_up_to_a_factor(
+    device: torch.device, batch: int, seeds: int
+):
+    generator = torch.Generator().manual_seed(batch)
+    pairs = torch.randint(0, 40, (120, 2), generator=generator)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    weight = torch.rand(len(pairs), generator=generator)
+    walk = Graph(40, 0, symmetric_csr(pairs[:, 0], pairs[:, 1], weight, num_nodes=40)).to(device).walk
+    restart = torch.zeros(40, batch, device=device)
+    restart[:seeds] = torch.rand(seeds, batch, generator=generator).to(device)
+    damped, relaxations = walk.damped(0.5), PPROptions().relaxations
+    vectors = ppr_module._relaxed_vectors(walk, damped, restart, relaxations)
+    matrix = ppr_module._relaxed_matrix(walk, damped, restart, relaxations)
+    factor = matrix.sum(0) / vectors.sum(0)
+    assert bool((factor > 0).all())
+    torch.testing.assert_close(matrix / factor, vectors, atol=1e-6, rtol=1e-5)
+    assert torch.equal(damped.weight, walk.damped(0.5).weight)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -45,21 +43,23 @@ def test_gather_and_scatter_are_inverse(device: torch.device, batch: int):
 def test_a_column_holds_how_a_node_s_mass_is_shared(device: torch.device):
     walk = small_walk(device)
     unit = walk.gather(torch.eye(5, device=device))
-    stepped = walk.scatter(walk.share.matmul_add(unit, torch.zeros_like(unit), 0.0))
+    stepped = walk.scatter(walk.share.matmul(unit))
     assert torch.equal(stepped.T.cpu(), SHARES)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 40], ids=["vector", "vectors", "matrix"])
-@pytest.mark.parametrize("alpha", [0.7, 1.0, 1.8])
-def test_relax_is_its_formula(device: torch.device, batch: int, alpha: float):
-    """Whichever of the two is smaller takes the relaxation: 2 columns are fewer numbers than the matrix."""
-    walk, damping = small_walk(device), 0.5
-    generator = torch.Generator().manual_seed(batch)
-    x, restart = torch.rand(batch, 5, generator=generator), torch.rand(batch, 5, generator=generator)
-    damped = replace(walk.share, weight=walk.share.weight * damping)
-    relaxed = walk.relax(damped, walk.gather(x.to(device)), walk.gather(restart.to(device)), alpha)
-    expected = x + alpha * (restart + damping * x @ SHARES.T - x)
-    torch.testing.assert_close(walk.scatter(relaxed).cpu(), expected, atol=1e-6, rtol=0)
+def test_the_diagonal_is_where_it_is_said_to_be(device: torch.device):
+    walk = small_walk(device)
+    assert walk.diagonal.shape == (5,)
+    assert torch.equal(walk.share.row[walk.diagonal], walk.share.col[walk.diagonal].long())
+    assert bool((walk.share.weight[walk.diagonal] == 0).all())
+
+
+def test_a_damped_walk_is_the_caller_s_to_change(device: torch.device):
+    walk = small_walk(device)
+    damped = walk.damped(0.5)
+    assert torch.equal(damped.weight, walk.share.weight / 2)
+    damped.weight.zero_()
+    assert walk.share.weight.sum() > 0
 
 
 def test_a_graph_without_nodes_has_a_walk(device: torch.device):
