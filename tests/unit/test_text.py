@@ -8,7 +8,10 @@ from hipporag_torch.types import Triple
 
 REFERENCE = TextOptions(normalisation="reference", fact_template="repr", content_id="md5")
 # Soft hyphen, zero-width space, word joiner, byte order mark, right-to-left mark, tag space.
-INVISIBLE = ("\u00ad", "\u200b", "\u2060", "\ufeff", "\u200f", "\U000e0020")
+INVISIBLE = (
+    *("\u00ad", "\u200b", "\u2060", "\ufeff", "\u200f", "\U000e0020"),
+    *("\ufe0f", "\u034f", "\u3164", "\u2800", "\u180b", "\U000e0100", "\x00"),
+)
 
 
 class TestUnicodeKey:
