@@ -123,7 +123,7 @@ def test_a_damaged_file_is_an_error(cache: EmbeddingCache):
     damaged = bytearray(cache.path.read_bytes())
     damaged[4_096:] = b"\xff" * (len(damaged) - 4_096)
     cache.path.write_bytes(damaged)
-    with pytest.raises(CompatibilityError, match="delete it: it is only a cache"):
+    with pytest.raises(CompatibilityError, match="Delete it, it is only a cache"):
         cache.get(IDENTITY, "", texts)
 
 
