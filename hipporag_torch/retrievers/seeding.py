@@ -46,8 +46,9 @@ class ReferenceSeeding:
     """The seeds of HippoRAG 2 (arXiv 2502.14802, "Online Retrieval"), as its reference weighs them.
 
     A phrase weighs the mean score of the kept facts that it is an end of (a fact about itself counts
-    twice in it), divided by the number of passages that state the phrase; the `linking_top_k` heaviest
-    stay. Every passage weighs its cosine, min-max normalised over all passages, times `passage_weight`.
+    twice in it), divided by the number of passages that state the phrase. The `linking_top_k` heaviest
+    stay; of equal ones those of the better fact, and its subject before its object. Every passage weighs
+    its cosine, min-max normalised over all passages, times `passage_weight`.
     """
 
     linking_top_k: int = 5
@@ -84,14 +85,9 @@ class ReferenceSeeding:
         ends = index.fact_ends[evidence.fact_idx].flatten(1)
         kept = evidence.kept.repeat_interleave(2, 1)
         score = evidence.fact_scores.repeat_interleave(2, 1)
-        # Ascending by phrase row, so that a tie at the cut goes to the phrase that sorts first.
-        ends, order = torch.where(kept, ends, index.graph.num_nodes).sort(dim=1, stable=True)
-        score, kept = score.gather(1, order), kept.gather(1, order)
-        same = (ends.unsqueeze(2) == ends.unsqueeze(1)).float()
-        mean = (same @ score.unsqueeze(2)).squeeze(2) / same.sum(2)
-        first = torch.ones_like(kept)
-        first[:, 1:] = ends[:, 1:] != ends[:, :-1]
-        real = ends.clamp(max=max(0, index.graph.num_phrases - 1))
-        weight = torch.where(kept & first, mean / index.passages_per_phrase[real], 0.0)
+        same = (ends.unsqueeze(2) == ends.unsqueeze(1)) & kept.unsqueeze(2) & kept.unsqueeze(1)
+        mean = (same.float() @ score.unsqueeze(2)).squeeze(2) / same.sum(2).clamp(min=1)
+        first = kept & ~same.tril(-1).any(2)
+        weight = torch.where(first, mean / index.passages_per_phrase[ends], 0.0)
         best = stable_topk(weight, self.linking_top_k)
-        return real.gather(1, best.idx), best.scores
+        return ends.gather(1, best.idx), best.scores

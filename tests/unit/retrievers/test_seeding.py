@@ -14,7 +14,7 @@ from hipporag_torch.retrievers.seeding import Evidence, ReferenceSeeding
 FACTS = {
     "p0": [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d")],
     "p1": [("b", "r", "e"), ("a", "r", "b")],
-    "p2": [("b", "s", "f"), ("e", "r", "g")],
+    "p2": [("b", "s", "f"), ("e", "r", "g"), ("g", "s", "e")],
     "p3": [("g", "r", "h"), ("h", "r", "i"), ("i", "r", "a")],
     "p4": [],
 }
@@ -35,7 +35,7 @@ def plain_reset(
     linking_top_k: int,
     passage_weight: float,
 ) -> np.ndarray:
-    """Section 5.3 of the design, fact by fact. Divisions in float32, so that ties are the same ties."""
+    """Fact by fact. Divisions in float32, so that ties are the same ties; these go by first mention."""
     scores: dict[str, list[float]] = defaultdict(list)
     for fact, score, is_kept in zip(fact_idx, fact_scores, kept, strict=True):
         if is_kept:
@@ -46,7 +46,7 @@ def plain_reset(
         holders = sum(any(phrase in (t[0], t[2]) for t in FACTS[p.text]) for p in index.passages)
         weight[phrase] = np.float32(sum(found)) / np.float32(len(found)) / np.float32(holders)
     reset = np.zeros(index.graph.num_nodes)
-    for phrase in sorted(weight, key=lambda p: (-weight[p], p))[:linking_top_k]:
+    for phrase in sorted(weight, key=lambda p: -weight[p])[:linking_top_k]:
         reset[index.phrases.index(phrase)] = weight[phrase]
     low, high = min(passage_scores), max(passage_scores)
     reset[len(index.phrases) :] = [
@@ -105,11 +105,12 @@ def test_mean_of_the_facts_over_the_number_of_passages(index: Index) -> None:
     )
 
 
-def test_a_tie_at_the_cut_goes_to_the_phrase_that_sorts_first(index: Index) -> None:
-    """g and e are in two passages each and have the same score: e stays."""
+def test_a_tie_at_the_cut_goes_to_the_subject(index: Index) -> None:
+    """g and e are in two passages each and have the same score: the subject stays."""
     seeding = ReferenceSeeding(linking_top_k=1)
-    reset = seeding.reset(index, one_question(index, {("e", "r", "g"): 0.5}))[0]
-    assert [index.phrases[i] for i in reset[: len(index.phrases)].nonzero()[:, 0]] == ["e"]
+    for fact, subject in ((("e", "r", "g"), "e"), (("g", "s", "e"), "g")):
+        reset = seeding.reset(index, one_question(index, {fact: 0.5}))[0]
+        assert [index.phrases[i] for i in reset[: len(index.phrases)].nonzero()[:, 0]] == [subject]
 
 
 def test_passages_are_minmaxed_and_weigh_little(index: Index) -> None:
