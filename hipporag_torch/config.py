@@ -25,7 +25,7 @@ from hipporag_torch.extractors.none import NoExtractor
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
-from hipporag_torch.protocols import Embedder, Retriever
+from hipporag_torch.protocols import Embedder, Reader, Retriever
 from hipporag_torch.retrievers.questions import check_vectors
 
 
@@ -91,6 +91,11 @@ def build_memory(cfg: DictConfig) -> HippoRAG:
         return make_retriever(index=index.to(device), **parts)
 
     return HippoRAG(indexer=indexer, make_retriever=retriever_over)
+
+
+def build_reader(cfg: DictConfig, memory: HippoRAG) -> Reader:
+    """The reader of `cfg.reader`, with the embedder of `memory`."""
+    return _build(cfg, "reader")(embedder=memory.embedder)
 
 
 def build_embedder(cfg: DictConfig) -> Embedder:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hipporag_torch.errors import InputError
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
-from hipporag_torch.protocols import Progress, Retriever, no_progress
+from hipporag_torch.protocols import Embedder, Progress, Retriever, no_progress
 from hipporag_torch.types import AddReport, Document, Ranking, RemoveReport
 
 
@@ -20,6 +20,11 @@ class HippoRAG:
         self._make_retriever = make_retriever
         self._index = indexer.empty()
         self._retriever: Retriever | None = None
+
+    @property
+    def embedder(self) -> Embedder:
+        """What makes the vectors of passages and questions."""
+        return self._indexer.embedder
 
     @property
     def index(self) -> Index:

@@ -8,6 +8,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from hipporag_torch.types import (
+    Answer,
     Extraction,
     FilterDecision,
     Passage,
@@ -24,6 +25,7 @@ __all__ = [
     "Extractor",
     "FactFilter",
     "Progress",
+    "Reader",
     "Reads",
     "Retriever",
     "no_progress",
@@ -86,6 +88,14 @@ class FactFilter(Protocol):
         self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
     ) -> list[FilterDecision]:
         """One decision per question, in order."""
+        ...
+
+
+class Reader(Protocol):
+    """Rankings → answers."""
+
+    def read(self, rankings: Sequence[Ranking]) -> list[Answer]:
+        """One answer per ranking, to its question, in order; an empty text where there is nothing to read."""
         ...
 
 

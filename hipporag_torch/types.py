@@ -165,6 +165,22 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a reader made of a question's passages.
+
+    `passage_ids` are those that it read, best first; `citations` those that `text` rests on. `score` is
+    the reader's own measure of support, higher is better. `method` says how the answer came about.
+    """
+
+    question: str
+    text: str
+    passage_ids: tuple[str, ...]
+    citations: tuple[str, ...]
+    score: float
+    method: str
+
+
+@dataclass(frozen=True)
 class Question:
     """One question of a data set. `gold_texts` are whole passages, as they stand in the corpus."""
 

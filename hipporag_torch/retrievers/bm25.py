@@ -1,29 +1,19 @@
 """Passages by the words that they share with the question (Robertson and Zaragoza, 2009), through bm25s."""
 
-import re
 from collections.abc import Sequence
 from typing import ClassVar
 
 import bm25s
 import numpy as np
 import torch
-from bm25s.stopwords import STOPWORDS_EN
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
+from hipporag_torch.lexical import lexical_tokens
 from hipporag_torch.ops.topk import stable_topk
 from hipporag_torch.protocols import Reads
 from hipporag_torch.retrievers.questions import check_call, nothing_found
-from hipporag_torch.text import unicode_key
 from hipporag_torch.types import Ranking
-
-_STOP_WORDS = frozenset(STOPWORDS_EN)
-# Kana, CJK ideographs, and the scripts of Thai, Lao, Khmer and Burmese.
-_UNSPACED_RANGES = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_UNSPACED = re.compile(f"[{_UNSPACED_RANGES}]")
-_WORD = re.compile(rf"[{_UNSPACED_RANGES}]+|[^\W{_UNSPACED_RANGES}]+")
 
 
 class BM25Retriever:
@@ -41,7 +31,7 @@ class BM25Retriever:
         if not 0 <= b <= 1:
             raise ConfigError(f"retriever.b must lie between 0 and 1, got {b}")
         self._index = index
-        tokens = [_tokens(passage.text) for passage in index.passages]
+        tokens = [lexical_tokens(passage.text) for passage in index.passages]
         self._bm25: bm25s.BM25 | None = None
         if any(tokens):
             self._bm25 = bm25s.BM25(k1=k1, b=b, method="lucene")
@@ -66,18 +56,7 @@ class BM25Retriever:
     def _scores(self, question: str) -> np.ndarray:
         if self._bm25 is None:
             return np.zeros(len(self._index.passages), dtype=np.float32)
-        known = [token for token in _tokens(question) if token in self._bm25.vocab_dict]
+        known = [token for token in lexical_tokens(question) if token in self._bm25.vocab_dict]
         if not known:
             return np.zeros(len(self._index.passages), dtype=np.float32)
         return np.asarray(self._bm25.get_scores(known), dtype=np.float32)
-
-
-def _tokens(text: str) -> list[str]:
-    """Words without stop words; a run of characters of a script without spaces gives its bigrams."""
-    tokens: list[str] = []
-    for word in _WORD.findall(unicode_key(text)):
-        if _UNSPACED.match(word):
-            tokens += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-        elif word not in _STOP_WORDS:
-            tokens.append(word)
-    return tokens

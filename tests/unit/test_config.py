@@ -34,7 +34,11 @@ from hipporag_torch.text import TextOptions
 CONF = conf_dir()
 PRIMARIES = sorted(path.stem for path in CONF.glob("*.yaml"))
 # What the composition root passes in by itself.
-PASSED_IN = {"retriever": {"index", "embedder", "seeding", "fact_filter", "ppr"}, "benchmark": {"device"}}
+PASSED_IN = {
+    "retriever": {"index", "embedder", "seeding", "fact_filter", "ppr"},
+    "reader": {"embedder"},
+    "benchmark": {"device"},
+}
 
 
 def groups_of(primary: str) -> list[str]:
