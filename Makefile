@@ -6,7 +6,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.setup-$(VARIANT)
 
-.PHONY: setup test lint fast-test clean
+.PHONY: setup demo test fast-test browser-test lint clean
 
 setup: $(STAMP)
 
@@ -22,11 +22,20 @@ $(STAMP): pyproject.toml constraints/$(VARIANT).txt Makefile
 	$$uv pip install --quiet --python $(BIN)/python -c constraints/$(VARIANT).txt $$source -e '.[dev]'
 	@touch $@
 
-test: setup
-	@$(BIN)/python -m pytest
+demo: setup
+	@$(BIN)/python scripts/demo.py
 
-fast-test: setup
+test: setup
+	@$(BIN)/python -m pytest --ignore=tests/browser
+
+fast-demo: setup
+	@$(BIN)/python scripts/demo.py
+
+test: setup
 	@$(BIN)/python -m pytest -m "not slow"
+
+browser-test: setup
+	@$(BIN)/python -m pytest tests/browser
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""Pictures of an explanation: a PNG and a page. Both draw the same layout."""
