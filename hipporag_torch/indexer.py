@@ -110,6 +110,11 @@ class Indexer:
                 if extraction.status == "failed"
             ),
             truncated=tuple(key for key, is_cut in zip(added, cut, strict=True) if is_cut),
+            without_facts=tuple(
+                key
+                for key, extraction in extracted.items()
+                if extraction.status != "failed" and not any(map(self.text.fact, extraction.triples))
+            ),
             dropped=self._dropped(list(extracted.values())),
             seconds=clock.seconds,
         )

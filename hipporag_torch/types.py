@@ -210,7 +210,11 @@ class FailedPassage:
 
 @dataclass(frozen=True)
 class AddReport:
-    """What one `add` did. `seconds` is per stage; `dropped` counts malformed entries by kind."""
+    """What one `add` did. `seconds` is per stage; `dropped` counts malformed entries by kind.
+
+    Of the passages added, `truncated` are longer than the embedder reads, and `without_facts` state
+    nothing that the extractor found: they are found by their vectors alone.
+    """
 
     documents: int
     passages_added: int
@@ -219,6 +223,7 @@ class AddReport:
     facts_added: int
     failed: tuple[FailedPassage, ...] = ()
     truncated: tuple[str, ...] = ()
+    without_facts: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
 

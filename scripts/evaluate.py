@@ -70,7 +70,7 @@ def show(
         f"[bold]{dataset.name}[/]: {len(index.passages):,} passages, {len(index.phrases):,} phrases, "
         f"{len(index.facts):,} facts, {index.graph.num_edges:,} edges"
     )
-    show_report(report)
+    show_report(report, reads_facts=memory.retriever.reads == "graph")
     metrics = evaluation.metrics
     rows = [
         [
@@ -90,13 +90,18 @@ def show(
         console.print(f"answers: exact match {_cell(metrics, 'em')}, F1 {_cell(metrics, 'f1')}")
 
 
-def show_report(report: AddReport) -> None:
+def show_report(report: AddReport, *, reads_facts: bool) -> None:
     """What a person should know about an add that was not all plain."""
     if report.dropped:
         console.print("dropped: " + ", ".join(f"{kind} {count:,}" for kind, count in report.dropped.items()))
     if report.truncated:
         console.print(
             f"{len(report.truncated):,} passages are longer than the embedder reads; their ends are cut"
+        )
+    if report.without_facts and reads_facts:
+        console.print(
+            f"{len(report.without_facts):,} passages state nothing that the extractor found; "
+            "they are found by their vectors alone"
         )
     if report.failed:
         first = report.failed[0]

@@ -20,5 +20,6 @@ def index_summary(index: Index, report: AddReport) -> dict[str, Any]:
         "graph": {"kind": type(index.graph_options).__name__, **asdict(index.graph_options)},
         "failed": len(report.failed),
         "truncated": len(report.truncated),
+        "without_facts": len(report.without_facts),
         "dropped": dict(report.dropped),
     }

@@ -225,6 +225,13 @@ class TestAdd:
         with pytest.raises(InputError, match=message):
             indexer.add(indexer.empty(), documents)
 
+    def test_passages_without_facts_are_reported(self):
+        extractor = FakeExtractor()
+        indexer = indexer_of(extractor)
+        _, report = indexer.add(indexer.empty(), [Document(TEXTS[0]), Document("Nothing here.")])
+        assert report.without_facts == (indexer.text.passage_id("Nothing here."),)
+        assert report.failed == ()
+
     def test_documents_may_come_from_a_generator(self):
         indexer = indexer_of()
         index, report = indexer.add(indexer.empty(), (Document(text) for text in TEXTS[:2]))
