@@ -1,12 +1,14 @@
 """What every extractor must do, whichever it is."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from hipporag_torch.extractors.none import NoExtractor
+from hipporag_torch.extractors.spacy import SpacyExtractor
 from hipporag_torch.extractors.stored import StoredExtractor
 from hipporag_torch.protocols import Extractor
 from hipporag_torch.types import ExtractionStatus, Passage
@@ -19,10 +21,18 @@ DOCS = [
 ]
 
 
-@pytest.fixture(params=["stored", "none"])
+@cache
+def spacy_extractor() -> SpacyExtractor:
+    """One for all tests: its pipeline takes a second to load."""
+    return SpacyExtractor()
+
+
+@pytest.fixture(params=["stored", "none", "spacy"])
 def extractor(request: pytest.FixtureRequest, tmp_path: Path) -> Extractor:
     if request.param == "none":
         return NoExtractor()
+    if request.param == "spacy":
+        return spacy_extractor()
     path = tmp_path / "openie.json"
     path.write_text(json.dumps({"docs": DOCS}), encoding="utf-8")
     return StoredExtractor(path=path)

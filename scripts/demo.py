@@ -1,0 +1,132 @@
+"""The sample corpus from end to end, without a language model: python scripts/demo.py [key=value …]"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+from rich.markup import escape
+
+from hipporag_torch.config import build_dataset, build_memory, build_reader, compose, require_known_keys
+from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table
+from hipporag_torch.errors import ConfigError
+from hipporag_torch.evaluation import Evaluation, evaluate
+from hipporag_torch.explanation import explain
+from hipporag_torch.hipporag import HippoRAG
+from hipporag_torch.types import Answer, Dataset, Question, Ranking
+from hipporag_torch.viz.html import write_html
+from hipporag_torch.viz.png import draw_png
+
+VARIANTS: Mapping[str, Sequence[str]] = {
+    "graph, triples by spaCy": [],
+    "graph, triples by hand": ["extractor=sample"],
+    "dense": ["retriever=dense"],
+    "BM25": ["retriever=bm25"],
+}
+KS = (1, 2, 5, 10)
+
+
+def main(overrides: Sequence[str]) -> None:
+    quiet_third_parties()
+    with clean_errors():
+        cfg = compose("demo", overrides)
+        require_known_keys(cfg, "demo")
+        if cfg.show < 0 or cfg.top_k < 1:
+            raise ConfigError(f"show must be at least 0 and top_k at least 1, got {cfg.show} and {cfg.top_k}")
+        run(cfg, overrides)
+
+
+def run(cfg: DictConfig, overrides: Sequence[str]) -> None:
+    dataset = build_dataset(cfg).load()
+    memories: dict[str, HippoRAG] = {}
+    results: dict[str, Evaluation] = {}
+    with progress_bar() as progress:
+        for name, changes in VARIANTS.items():
+            memory = build_memory(compose("demo", [*overrides, *changes]))
+            memory.add(dataset.documents, lambda stage, *done, n=name: progress(f"{n}: {stage}", *done))
+            results[name] = evaluate(dataset, memory.retriever, text=memory.index.text, ks=KS)
+            memories[name] = memory
+    own = memories[next(iter(VARIANTS))]
+    show_corpus(dataset, own)
+    shown = telling_questions(dataset, results)[: cfg.show]
+    rankings = own.retrieve([question.text for question in shown], top_k=cfg.top_k, trace=True)
+    answers = build_reader(cfg, own).read(rankings)
+    for question, ranking, answer in zip(shown, rankings, answers, strict=True):
+        show_question(question, ranking, answer)
+    show_recall(results)
+    if rankings:
+        draw(cfg, own, rankings[0])
+
+
+def show_corpus(dataset: Dataset, memory: HippoRAG) -> None:
+    index = memory.index
+    console.print(
+        f"\n[bold]hipporag_torch[/] on its sample corpus: {len(index.passages)} passages, "
+        f"{len(index.phrases):,} phrases, {len(index.facts):,} facts, {index.graph.num_edges:,} edges; "
+        f"{len(dataset.questions)} questions. No language model, no key, no download."
+    )
+
+
+def telling_questions(dataset: Dataset, results: Mapping[str, Evaluation]) -> list[Question]:
+    """Those that the graph finds whole and dense retrieval does not, in order, before the others."""
+    graph, dense = results[next(iter(VARIANTS))].rows, results["dense"].rows
+    told = [g.metrics["all_recall@5"] > d.metrics["all_recall@5"] for g, d in zip(graph, dense, strict=True)]
+    ranked = sorted(range(len(told)), key=lambda row: not told[row])
+    return [dataset.questions[row] for row in ranked]
+
+
+def show_question(question: Question, ranking: Ranking, answer: Answer) -> None:
+    console.rule()
+    console.print(f"[bold]{escape(question.text)}[/]\n[bold green]{escape(answer.text)}[/]")
+    console.print(
+        f"[dim]{escape(answer.method)}; the right answer is {escape(' or '.join(question.answers))}[/]"
+    )
+    trace = ranking.trace
+    through = {p.passage_id: p.through for p in trace.passages} if trace else {}
+    rows = [
+        [
+            str(place),
+            "✓" if passage.text in question.gold_texts else "",
+            f"{score:.4f}",
+            passage.text.partition("\n")[0],
+            ", ".join(phrase for phrase, _ in through.get(passage.id, ())[:3]),
+        ]
+        for place, (passage, score) in enumerate(zip(ranking.passages, ranking.scores, strict=True), start=1)
+    ]
+    console.print(table("", ["", "gold", "mass", "passage", "reached through"], rows, text_columns=5))
+    if trace:
+        facts = " · ".join(
+            " ".join((f.triple.subject, f.triple.predicate, f.triple.object)) for f in trace.facts
+        )
+        seeds = " · ".join(f"{seed.name} {seed.weight:.0%}" for seed in trace.seeds if seed.kind == "phrase")
+        console.print(
+            f"[dim]route[/] {ranking.route}\n[dim]facts[/] {escape(facts)}\n[dim]seeds[/] {escape(seeds)}\n"
+        )
+
+
+def show_recall(results: Mapping[str, Evaluation]) -> None:
+    columns = ["", *(f"recall@{k}" for k in KS), "all@5"]
+    rows = [
+        [
+            name,
+            *(f"{evaluation.metrics[f'recall@{k}']:.3f}" for k in KS),
+            f"{evaluation.metrics['all_recall@5']:.3f}",
+        ]
+        for name, evaluation in results.items()
+    ]
+    console.rule("[bold]Gold passages found, over all questions", align="left")
+    console.print(table("", columns, rows))
+
+
+def draw(cfg: DictConfig, memory: HippoRAG, ranking: Ranking) -> None:
+    folder = Path(cfg.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    explanation = explain(memory.index, ranking)
+    picture, page = folder / "question.png", folder / "question.html"
+    draw_png(explanation, picture)
+    write_html(explanation, page)
+    console.print(f"The first question's sub-graph: {picture}, and as a page: {page}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
