@@ -50,10 +50,13 @@ def run(cfg: DictConfig, overrides: Sequence[str]) -> None:
     show_corpus(dataset, own)
     shown = telling_questions(dataset, results)[: cfg.show]
     rankings = own.retrieve([question.text for question in shown], top_k=cfg.top_k, trace=True)
-    answers = build_reader(cfg, own).read(rankings)
+    reader = build_reader(cfg, own)
+    answers = reader.read(rankings)
     for question, ranking, answer in zip(shown, rankings, answers, strict=True):
         show_question(question, ranking, answer)
     show_recall(results)
+    every = own.retrieve([question.text for question in dataset.questions], top_k=cfg.top_k)
+    show_answers(dataset, every, reader.read(every))
     if rankings:
         draw(cfg, own, rankings[0])
 
@@ -95,13 +98,11 @@ def show_question(question: Question, ranking: Ranking, answer: Answer) -> None:
     ]
     console.print(table("", ["", "gold", "mass", "passage", "reached through"], rows, text_columns=5))
     if trace:
-        facts = " · ".join(
-            " ".join((f.triple.subject, f.triple.predicate, f.triple.object)) for f in trace.facts
-        )
         seeds = " · ".join(f"{seed.name} {seed.weight:.0%}" for seed in trace.seeds if seed.kind == "phrase")
-        console.print(
-            f"[dim]route[/] {ranking.route}\n[dim]facts[/] {escape(facts)}\n[dim]seeds[/] {escape(seeds)}\n"
-        )
+        console.print(f"[dim]route[/] {ranking.route}\n[dim]seeds[/] {escape(seeds)}")
+        for fact in trace.facts:
+            parts = (fact.triple.subject, fact.triple.predicate, fact.triple.object)
+            console.print(f"[dim]fact {fact.score:.2f}[/] {escape(' | '.join(parts))}")
 
 
 def show_recall(results: Mapping[str, Evaluation]) -> None:
@@ -114,8 +115,25 @@ def show_recall(results: Mapping[str, Evaluation]) -> None:
         ]
         for name, evaluation in results.items()
     ]
-    console.rule("[bold]Gold passages found, over all questions", align="left")
+    console.rule()
+    console.print("[bold]Gold passages found, over all questions[/]")
     console.print(table("", columns, rows))
+
+
+def show_answers(dataset: Dataset, rankings: Sequence[Ranking], answers: Sequence[Answer]) -> None:
+    picked = sum(_holds(q, a.text) for q, a in zip(dataset.questions, answers, strict=True))
+    read = sum(
+        any(_holds(question, passage.text) for passage in ranking.passages)
+        for question, ranking in zip(dataset.questions, rankings, strict=True)
+    )
+    console.print(
+        f"A right answer stands in the passages read for {read} of {len(answers)} questions, and in the one "
+        f"sentence picked for {picked}: a language model reads better than that."
+    )
+
+
+def _holds(question: Question, text: str) -> bool:
+    return any(known.casefold() in text.casefold() for known in question.answers)
 
 
 def draw(cfg: DictConfig, memory: HippoRAG, ranking: Ranking) -> None:
