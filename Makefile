@@ -28,10 +28,7 @@ demo: setup
 test: setup
 	@$(BIN)/python -m pytest --ignore=tests/browser
 
-fast-demo: setup
-	@$(BIN)/python scripts/demo.py
-
-test: setup
+fast-test: setup
 	@$(BIN)/python -m pytest -m "not slow"
 
 browser-test: setup
