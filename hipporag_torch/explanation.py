@@ -125,10 +125,8 @@ def passage_node_id(passage_id: str) -> str:
 
 
 def passage_title(passage: Passage) -> str:
-    """The title that its first source gives it, else its first line."""
-    titles = (source.metadata.get("title") for source in passage.sources)
-    title = next((title for title in titles if isinstance(title, str) and title.strip()), passage.text)
-    return title.strip().splitlines()[0]
+    """Its title if a source gives it one, else its first line."""
+    return (passage.title.strip() or passage.text.strip()).splitlines()[0]
 
 
 def _passages(ranking: Ranking, trace: Trace, limit: int) -> tuple[ExplainedPassage, ...]:

@@ -49,7 +49,7 @@ class _Sentence:
 
     @property
     def with_title(self) -> str:
-        title = _title(self.passage)
+        title = self.passage.title
         return f"{title}: {self.text}" if title else self.text
 
 
@@ -111,7 +111,7 @@ class ExtractiveReader:
         return [
             _Sentence(text, passage)
             for passage in ranking.passages[: self._qa_top_k]
-            for text in split_sentences(passage.text.removeprefix(_title(passage) + "\n"))
+            for text in split_sentences(passage.text.removeprefix(f"{passage.title}\n"))
         ]
 
     def _embed(self, texts: list[str], role: Role) -> Float32[Tensor, "texts dim"]:
@@ -140,8 +140,3 @@ def _unexplained(question: str, sentence: _Sentence) -> str:
     known = set(lexical_tokens(sentence.with_title))
     left = [token for token in lexical_tokens(question) if token not in known]
     return " ".join(left) if set(left) - _ASKING else ""
-
-
-def _title(passage: Passage) -> str:
-    titles = (source.metadata.get("title") for source in passage.sources)
-    return next((title for title in titles if isinstance(title, str)), "")

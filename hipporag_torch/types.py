@@ -64,6 +64,12 @@ class Passage:
     text: str
     sources: tuple[Source, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The first title that a source's metadata gives it, or the empty string."""
+        titles = (source.metadata.get("title") for source in self.sources)
+        return next((title for title in titles if isinstance(title, str)), "")
+
 
 @dataclass(frozen=True, order=True)
 class Triple:

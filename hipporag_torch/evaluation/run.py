@@ -168,8 +168,7 @@ def _ranked_title(passage: Passage, titles: Mapping[str, str]) -> str:
     if passage.id in titles:
         return titles[passage.id]
     # The index holds more than this corpus: the passage's own sources know its title.
-    named = (source.metadata.get("title") for source in passage.sources)
-    return next((title for title in named if isinstance(title, str)), "")
+    return passage.title
 
 
 def _named(titles: Sequence[str]) -> list[str]:
