@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from hipporag_torch.embedders.check import checked_rows
+from hipporag_torch.embedders.check import embedded
 from hipporag_torch.errors import BackendError, CompatibilityError, InputError
 from hipporag_torch.graph_construction import AnyGraphOptions, GraphOptions, build_graph
 from hipporag_torch.index import Index, Vocabulary
@@ -299,9 +299,7 @@ class Indexer:
         missing = (~known).nonzero()[:, 0]
         if len(missing):
             chosen = [texts[i] for i in missing.tolist()]
-            rows = self.embedder.embed(chosen, role, progress)
-            identity = self.embedder.identity
-            emb[missing] = checked_rows(rows, chosen, dim=identity.dim, embedder=identity.name)
+            emb[missing] = embedded(self.embedder, chosen, role, progress)
         return emb, new_idx
 
 

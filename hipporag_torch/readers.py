@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from hipporag_torch.embedders.check import checked_rows
+from hipporag_torch.embedders.check import embedded
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.lexical import lexical_tokens
 from hipporag_torch.ops.topk import stable_topk
 from hipporag_torch.protocols import Embedder
-from hipporag_torch.types import Answer, Passage, Ranking, Role
+from hipporag_torch.types import Answer, Passage, Ranking
 
 EXTRACTIVE = "extractive: the best supported sentence; no language model was used"
 # After a full stop only before what can begin a sentence: "No. 4" and "3.5" are not ends.
@@ -74,14 +74,15 @@ class ExtractiveReader:
         """One answer per ranking, in order; each kind of text is embedded in one call."""
         sentences = [self._sentences(ranking) for ranking in rankings]
         texts = [sentence.with_title for found in sentences for sentence in found]
-        emb = self._embed(texts, "passage").split([len(found) for found in sentences])
-        asked = self._embed([ranking.question for ranking in rankings], "question_to_passage")
+        emb = embedded(self._embedder, texts, "passage").split([len(found) for found in sentences])
+        asked = embedded(self._embedder, [ranking.question for ranking in rankings], "question_to_passage")
         first = [_best(rows @ question) for rows, question in zip(emb, asked, strict=True)]
         left = [
             _unexplained(ranking.question, found[row]) if found else ""
             for ranking, found, (row, _) in zip(rankings, sentences, first, strict=True)
         ]
-        asked_still = self._embed(
+        asked_still = embedded(
+            self._embedder,
             [text or ranking.question for text, ranking in zip(left, rankings, strict=True)],
             "question_to_passage",
         )
@@ -113,12 +114,6 @@ class ExtractiveReader:
             for passage in ranking.passages[: self._qa_top_k]
             for text in split_sentences(passage.text.removeprefix(f"{passage.title}\n"))
         ]
-
-    def _embed(self, texts: list[str], role: Role) -> Float32[Tensor, "texts dim"]:
-        identity = self._embedder.identity
-        return checked_rows(
-            self._embedder.embed(texts, role), texts, dim=identity.dim, embedder=identity.name
-        )
 
 
 def split_sentences(text: str) -> list[str]:

@@ -263,11 +263,17 @@ def _json_copy(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_text(value: object, what: str) -> str:
-    """`value` if it is text that can be encoded; else an `InputError` that names `what`."""
+    """`value` if it is text that can be encoded and seen; else an `InputError` that names `what`."""
+    text = require_unicode(value, what)
+    if not text.strip():
+        raise InputError(f"{what} is empty, got {text!r:.80}; leave it out or give it some text")
+    return text
+
+
+def require_unicode(value: object, what: str) -> str:
+    """`value` if it is a string that can be encoded, perhaps empty; else an `InputError` naming `what`."""
     if not isinstance(value, str):
         raise InputError(f"{what} must be a string, got {type(value).__name__}: {value!r:.80}")
-    if not value.strip():
-        raise InputError(f"{what} is empty, got {value!r:.80}; leave it out or give it some text")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:

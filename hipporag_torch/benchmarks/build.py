@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TypeVar
 
@@ -94,6 +94,6 @@ class _PeakMemory:
             self._highest = max(self._highest, self._process.memory_info().rss)
 
 
-def _row(what: str, seconds: float, peak_mb: float, stages: dict[str, float] | object) -> Row:
-    shown = ", ".join(f"{name} {value:.2f}" for name, value in dict(stages).items())  # type: ignore[call-overload]
+def _row(what: str, seconds: float, peak_mb: float, stages: Mapping[str, float]) -> Row:
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in stages.items())
     return {"what": what, "seconds": seconds, "peak_mb": peak_mb, "stages": shown}

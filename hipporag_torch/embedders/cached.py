@@ -6,7 +6,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from hipporag_torch.embedders.cache import EmbeddingCache
-from hipporag_torch.embedders.check import checked_rows, checked_texts
+from hipporag_torch.embedders.check import checked_texts, embedded
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.protocols import Embedder, EmbedderIdentity, Progress, no_progress
 from hipporag_torch.types import Role
@@ -59,8 +59,7 @@ class CachedEmbedder:
             chosen = missing[start : start + self._chunk_size]
             chunk = [unique[row] for row in chosen]
             shifted = _shifted(progress, by=held + start, total=len(unique))
-            emb = self._embedder.embed(chunk, role, shifted)
-            emb = checked_rows(emb, chunk, dim=identity.dim, embedder=identity.name)
+            emb = embedded(self._embedder, chunk, role, shifted)
             self._cache.put(identity, instruction, chunk, emb)
             rows[chosen] = emb
         return rows if len(unique) == len(texts) else rows[[row_of[text] for text in texts]]

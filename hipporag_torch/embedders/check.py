@@ -7,6 +7,8 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from hipporag_torch.errors import BackendError, InputError
+from hipporag_torch.protocols import Embedder
+from hipporag_torch.types import Progress, Role, no_progress, require_unicode
 
 # A row this near to length 1 is a unit vector already: it keeps its bits, so checking twice changes nothing.
 _UNIT_TOLERANCE = 1e-6
@@ -18,17 +20,17 @@ def checked_texts(texts: Sequence[str]) -> list[str]:
         raise InputError(
             f"texts must be a sequence of strings, got one string: {texts!r:.80}; pass a list that holds it"
         )
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {row} must be a string, got {type(text).__name__}: {text!r:.80}")
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"text {row} holds an unpaired surrogate at character {error.start}: "
-                f"{text[max(0, error.start - 20) : error.start + 20]!r}; decode its file in another way"
-            ) from error
-    return list(texts)
+    return [require_unicode(text, f"text {row}") for row, text in enumerate(texts)]
+
+
+def embedded(
+    embedder: Embedder, texts: Sequence[str], role: Role, progress: Progress = no_progress
+) -> Float32[Tensor, "texts dim"]:
+    """What `embedder` gives for `texts`, checked against what it declares (see `checked_rows`)."""
+    identity = embedder.identity
+    return checked_rows(
+        embedder.embed(texts, role, progress), texts, dim=identity.dim, embedder=identity.name
+    )
 
 
 def checked_rows(

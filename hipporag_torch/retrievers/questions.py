@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Float32
 from torch import Tensor
 
-from hipporag_torch.embedders.check import checked_rows
+from hipporag_torch.embedders.check import embedded
 from hipporag_torch.errors import CompatibilityError, ConfigError, InputError
 from hipporag_torch.index import Index
 from hipporag_torch.ops.topk import TopK
@@ -55,11 +55,7 @@ def embed_questions(
     for role in roles:
         instruction = embedder.instruction(role)
         if instruction not in by_instruction:
-            rows = embedder.embed(questions, role)
-            identity = embedder.identity
-            by_instruction[instruction] = checked_rows(
-                rows, questions, dim=identity.dim, embedder=identity.name
-            )
+            by_instruction[instruction] = embedded(embedder, questions, role)
     return [by_instruction[embedder.instruction(role)] for role in roles]
 
 

@@ -15,6 +15,7 @@ from hipporag_torch.embedders.cache import EmbeddingCache
 from hipporag_torch.embedders.minilm import packaged_minilm
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.ops.ppr import PPROptions, personalized_pagerank
+from hipporag_torch.retrievers.dense import DenseRetriever
 from hipporag_torch.types import Dataset, Ranking
 
 
@@ -117,13 +118,8 @@ def test_same_top_20_where_the_reference_has_no_tie_at_its_cut(run: Run) -> None
 
 
 def test_same_dense_top_20(run: Run) -> None:
-    dense = compose("evaluate", ["retriever=dense"])
     row_of = {key: row for row, key in enumerate(run.corpus_ids)}
-    from hipporag_torch.retrievers.dense import DenseRetriever
-
-    assert dense.retriever["_target_"].endswith("DenseRetriever")
-    embedder = run.memory.retriever._embedder  # type: ignore[attr-defined]
-    retriever = DenseRetriever(index=run.memory.index, embedder=embedder)
+    retriever = DenseRetriever(index=run.memory.index, embedder=run.memory.embedder)
     rankings = retriever.retrieve([q.text for q in run.dataset.questions], top_k=len(run.corpus_ids))
     for ranking, golden in zip(rankings, run.read("rankings.json")["path_b"], strict=True):
         assert _same_order(golden["idx"], golden["score"], [row_of[key] for key in ranking.passage_ids])
