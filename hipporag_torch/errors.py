@@ -3,6 +3,9 @@
 A message says what was wrong, what was got, what was expected and what to do next.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class HippoRAGError(Exception):
     """Root of all errors that the library raises on purpose."""
@@ -26,3 +29,22 @@ class DatasetError(HippoRAGError):
 
 class CompatibilityError(HippoRAGError):
     """Two things that must have been made alike were not: say, an index and its embedder."""
+
+
+class ExtractionError(HippoRAGError):
+    """Passages could not be extracted, and the caller asked for all or nothing.
+
+    `failed` lists them, as `FailedPassage` records.
+    """
+
+    def __init__(self, message: str, failed: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.failed = tuple(failed)
+
+
+class StoreError(HippoRAGError):
+    """A durable index is missing, damaged or cannot be written."""
+
+
+class LockedError(HippoRAGError):
+    """Another process is writing to the index, or still reads what would have to go."""

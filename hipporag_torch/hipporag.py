@@ -6,7 +6,8 @@ from hipporag_torch.errors import InputError
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import Embedder, Progress, Retriever, no_progress
-from hipporag_torch.types import AddReport, Document, Ranking, RemoveReport
+from hipporag_torch.reports import AddReport, RemoveReport
+from hipporag_torch.types import Document, Ranking
 
 
 class HippoRAG:

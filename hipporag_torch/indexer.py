@@ -17,18 +17,9 @@ from hipporag_torch.graph_construction import AnyGraphOptions, GraphOptions, bui
 from hipporag_torch.index import Index, Vocabulary
 from hipporag_torch.ops.pairs import Pairs, similar_pairs
 from hipporag_torch.protocols import Embedder, Extractor, Progress, no_progress
+from hipporag_torch.reports import AddReport, FailedPassage, RemoveReport
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import (
-    AddReport,
-    Document,
-    Extraction,
-    FailedPassage,
-    Passage,
-    RemoveReport,
-    Role,
-    Source,
-    require_text,
-)
+from hipporag_torch.types import Document, Extraction, Passage, Role, Source, require_text
 
 Key = TypeVar("Key")
 

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from hipporag_torch.types import (
     Answer,
+    Chunk,
+    Document,
     Extraction,
     FilterDecision,
     Passage,
@@ -20,6 +22,7 @@ from hipporag_torch.types import (
 )
 
 __all__ = [
+    "Chunker",
     "Embedder",
     "EmbedderIdentity",
     "Extractor",
@@ -73,8 +76,27 @@ class Embedder(Protocol):
         ...
 
 
+class Chunker(Protocol):
+    """Documents → the passages that they are cut into."""
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """At least one piece, in reading order, each with a text that is not blank."""
+        ...
+
+
 class Extractor(Protocol):
-    """Passages → entities and triples. One bad passage never sinks a batch: its status says so."""
+    """Passages → entities and triples. One bad passage never sinks a batch: its status says so.
+
+    `producer` names what decides its extractions (a model, its revision, prompts, settings, or a file's
+    digest): two extractors with the same producer are interchangeable. `calls_per_passage` is how often
+    it asks a language model about one passage; 0 if it needs none.
+    """
+
+    @property
+    def producer(self) -> str: ...
+
+    @property
+    def calls_per_passage(self) -> int: ...
 
     def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
         """One extraction per passage, in order."""

@@ -27,6 +27,9 @@ Progress = Callable[[str, int, int], None]
 
 ExtractionStatus = Literal["ok", "truncated", "failed"]
 
+OnError = Literal["quarantine", "fail"]
+"""What a failed extraction does to a change: its passage is indexed dense-only, or nothing is changed."""
+
 
 @dataclass(frozen=True)
 class Document:
@@ -48,12 +51,31 @@ class Document:
 
 
 @dataclass(frozen=True)
+class Chunk:
+    """A piece of a document that becomes a passage.
+
+    `start` and `end` are the character offsets in the document's text that it covers. `metadata` must be
+    JSON-like; it is added to the document's.
+    """
+
+    text: str
+    start: int
+    end: int
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Source:
-    """One place that holds a passage: `position` is its order within that source."""
+    """One place that holds a passage: `position` is its order within that source.
+
+    `start` and `end` are the character offsets that it covers in the document that it was cut from.
+    """
 
     source_id: str
     position: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,8 +106,10 @@ class Triple:
 class Extraction:
     """What an extractor found in one passage.
 
-    `dropped` counts malformed entries by kind. A failed extraction has a `reason` and no triples;
-    its passage is indexed all the same and can be found by its embedding.
+    `producer` says what made it: see `Extractor.producer`. `dropped` counts malformed entries by kind.
+    A failed extraction has a `reason` and no triples; its passage is indexed all the same and can be
+    found by its embedding. It keeps the raw `reply`, if there was one; `permanent` says that trying
+    again would fail in the same way (a text longer than the context, a refusal).
     """
 
     entities: tuple[str, ...] = ()
@@ -94,6 +118,8 @@ class Extraction:
     reason: str = ""
     producer: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
+    reply: str = ""
+    permanent: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,49 +229,6 @@ class Dataset:
     name: str
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True)
-class FailedPassage:
-    """A passage whose extraction failed; it is in the index, but only dense retrieval finds it."""
-
-    passage_id: str
-    source_ids: tuple[str, ...]
-    reason: str
-
-
-@dataclass(frozen=True)
-class AddReport:
-    """What one `add` did. `seconds` is per stage; `dropped` counts malformed entries by kind.
-
-    Of the passages added, `truncated` are longer than the embedder reads, and `without_facts` state
-    nothing that the extractor found: they are found by their vectors alone.
-    """
-
-    documents: int
-    passages_added: int
-    passages_known: int
-    phrases_added: int
-    facts_added: int
-    failed: tuple[FailedPassage, ...] = ()
-    truncated: tuple[str, ...] = ()
-    without_facts: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RemoveReport:
-    """What one `remove` did; `not_found` lists what was asked for and is not in the index.
-
-    `passages_kept` were named by a source that went, but another source still holds them.
-    """
-
-    passages_removed: tuple[str, ...]
-    passages_kept: tuple[str, ...]
-    phrases_removed: int
-    facts_removed: int
-    not_found: tuple[str, ...] = ()
 
 
 def no_progress(stage: str, done: int, total: int) -> None:

@@ -19,7 +19,8 @@ from hipporag_torch.evaluation import (
 )
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.hipporag import HippoRAG
-from hipporag_torch.types import AddReport, Dataset
+from hipporag_torch.reports import AddReport
+from hipporag_torch.types import Dataset
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="evaluate")

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hipporag_torch.index import Index
-from hipporag_torch.types import AddReport
+from hipporag_torch.reports import AddReport
 
 
 def index_summary(index: Index, report: AddReport) -> dict[str, Any]:

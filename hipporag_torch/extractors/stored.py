@@ -1,5 +1,6 @@
 """Extractions that stand in a file already: a paper's frozen ones, or your own triples."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,9 +23,16 @@ class StoredExtractor:
     Raises `ConfigError` if the file is missing, `InputError` if it is not of this shape.
     """
 
+    calls_per_passage = 0
+
     def __init__(self, *, path: str | Path) -> None:
         self._path = Path(path)
         self._docs = _docs_by_passage(self._path)
+        self._digest = hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
+
+    @property
+    def producer(self) -> str:
+        return f"stored:{self._path.name}:{self._digest}"
 
     def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
         """One extraction per passage, in order."""
@@ -33,7 +41,7 @@ class StoredExtractor:
         return extracted
 
     def _extraction(self, doc: Mapping[str, Any] | None) -> Extraction:
-        producer = f"stored:{self._path.name}"
+        producer = self.producer
         if doc is None:
             return Extraction(
                 status="failed", reason=f"{self._path.name} has no such passage", producer=producer

@@ -1,0 +1,104 @@
+"""What a change of an index did, or would do. All frozen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class FailedPassage:
+    """A passage whose extraction failed; it is in the index, but only dense retrieval finds it.
+
+    `reply` is what the model said, if anything; `permanent` failures are retried on request only.
+    """
+
+    passage_id: str
+    source_ids: tuple[str, ...]
+    reason: str
+    reply: str = ""
+    permanent: bool = False
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What one source brought: passages that are new, that were known already, and that failed."""
+
+    passages_added: int = 0
+    passages_known: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class AddReport:
+    """What one `add` did. `seconds` is per stage; `dropped` counts malformed entries by kind.
+
+    Of the passages added, `truncated` are longer than the embedder reads, and `without_facts` state
+    nothing that the extractor found: they are found by their vectors alone. `sources` has an entry for
+    each source that the documents name.
+    """
+
+    documents: int
+    passages_added: int
+    passages_known: int
+    phrases_added: int
+    facts_added: int
+    failed: tuple[FailedPassage, ...] = ()
+    truncated: tuple[str, ...] = ()
+    without_facts: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, SourceReport] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RemoveReport:
+    """What one `remove` did, or would do; `not_found` lists what was asked for and is not in the index.
+
+    `passages_kept` were named by a source that went, but another source still holds them.
+    """
+
+    passages_removed: tuple[str, ...]
+    passages_kept: tuple[str, ...]
+    phrases_removed: int
+    facts_removed: int
+    not_found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """What one `update` did: `added` is what its documents brought, `removed` what the source held before
+    and holds no more. A passage that the source keeps is in neither, except as known."""
+
+    source_id: str
+    added: AddReport
+    removed: RemoveReport
+
+
+@dataclass(frozen=True)
+class ExtractReport:
+    """What one `retry_failed` or `reextract` did: `passages` were extracted, `failed` failed (again)."""
+
+    passages: tuple[str, ...]
+    phrases_added: int
+    phrases_removed: int
+    facts_added: int
+    facts_removed: int
+    failed: tuple[FailedPassage, ...] = ()
+    without_facts: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """What a change would do, worked out without calling a model and without writing anything.
+
+    `passages_retried` are known ones whose extraction failed before; `extractor_calls` is what the new
+    and the retried ones cost together. `passages_removed` are ids.
+    """
+
+    documents: int = 0
+    passages_new: int = 0
+    passages_known: int = 0
+    passages_retried: int = 0
+    passages_removed: tuple[str, ...] = ()
+    extractor_calls: int = 0
