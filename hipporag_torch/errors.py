@@ -42,6 +42,10 @@ class ExtractionError(HippoRAGError):
         self.failed = tuple(failed)
 
 
+class BudgetError(HippoRAGError):
+    """The next call of a model would exceed the budget; nothing was asked that is not paid for."""
+
+
 class StoreError(HippoRAGError):
     """A durable index is missing, damaged or cannot be written."""
 

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Bool, Float64, Int64
@@ -14,6 +15,8 @@ from hipporag_torch.graph import Graph
 from hipporag_torch.ops.csr import symmetric_csr
 from hipporag_torch.ops.pairs import Pairs
 
+# Phrases that one graph has met are met again by the next. The number bounds the memory.
+_REMEMBERED = 2**17
 _DIGITS = re.compile(r"\d+")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
@@ -147,14 +150,17 @@ def _fact_pairs(
 
 def _mutual_synonyms(phrases: Sequence[str], pairs: Pairs, options: GraphOptions) -> Pairs:
     """The pairs that pass the filters and that both ends list among their closest."""
+    if not len(pairs):
+        return pairs
+    rows = _rows_of(pairs)
+    measured = [_measured(phrases[idx]) for idx in rows.tolist()]
     long_enough = torch.zeros(len(phrases), dtype=torch.bool)
-    digits = torch.zeros(len(phrases), dtype=torch.int64)
-    numbers: dict[tuple[str, ...], int] = {}
-    for idx in _rows_of(pairs):
-        long_enough[idx] = _weighed_length(phrases[idx]) >= options.synonym_min_length
-        digits[idx] = numbers.setdefault(_numbers(phrases[idx]), len(numbers))
+    long_enough[rows] = torch.tensor([length for length, _ in measured]) >= options.synonym_min_length
     keep = long_enough[pairs.first_idx] & long_enough[pairs.second_idx]
     if options.synonym_same_digits:
+        known: dict[str, int] = {}
+        digits = torch.zeros(len(phrases), dtype=torch.int64)
+        digits[rows] = torch.tensor([known.setdefault(numbers, len(known)) for _, numbers in measured])
         keep &= digits[pairs.first_idx] == digits[pairs.second_idx]
     pairs = _select(pairs, keep)
     first_lists, second_lists = _listed(pairs, options.synonym_cap)
@@ -170,9 +176,13 @@ def _reference_synonyms(
     where the cosine takes the place of the number of facts; the empty phrase is on no list.
     """
     seeks = torch.zeros(len(phrases), dtype=torch.bool)
-    for idx in _rows_of(pairs):
-        seeks[idx] = sum(c.isascii() and c.isalnum() for c in phrases[idx]) >= options.synonym_min_length
-    named = torch.tensor([bool(phrase) for phrase in phrases], dtype=torch.bool)
+    named = torch.zeros(len(phrases), dtype=torch.bool)
+    rows = _rows_of(pairs)
+    met = [phrases[idx] for idx in rows.tolist()]
+    seeks[rows] = torch.tensor(
+        [_ascii_length(p) >= options.synonym_min_length for p in met], dtype=torch.bool
+    )
+    named[rows] = torch.tensor([bool(phrase) for phrase in met], dtype=torch.bool)
     pairs = _select(pairs, named[pairs.first_idx] & named[pairs.second_idx])
     first_lists, second_lists = _listed(pairs, options.synonym_cap)
     directions = (first_lists & seeks[pairs.first_idx]).double() + (second_lists & seeks[pairs.second_idx])
@@ -187,6 +197,9 @@ def _reference_synonyms(
 def _listed(pairs: Pairs, cap: int) -> tuple[Bool[Tensor, " pairs"], Bool[Tensor, " pairs"]]:
     """Whether the first phrase of each pair has the second among its `cap` closest, and the reverse."""
     source = torch.cat([pairs.first_idx, pairs.second_idx])
+    if not len(source) or int(torch.bincount(source).max()) <= cap:
+        everyone = torch.ones(len(pairs), dtype=torch.bool)
+        return everyone, everyone
     target = torch.cat([pairs.second_idx, pairs.first_idx])
     cosine = pairs.cosine.repeat(2)
     # By source, then closest first, then by row: stable sorts from the least key to the greatest.
@@ -204,19 +217,23 @@ def _select(pairs: Pairs, keep: Bool[Tensor, " pairs"]) -> Pairs:
     return Pairs(pairs.first_idx[keep], pairs.second_idx[keep], pairs.cosine[keep])
 
 
-def _rows_of(pairs: Pairs) -> list[int]:
-    return torch.unique(torch.cat([pairs.first_idx, pairs.second_idx])).tolist()
+def _rows_of(pairs: Pairs) -> Int64[Tensor, " phrases"]:
+    return torch.unique(torch.cat([pairs.first_idx, pairs.second_idx]))
 
 
 def _pair_key(first: Tensor, second: Tensor, num_phrases: int) -> Int64[Tensor, " pairs"]:
     return first * num_phrases + second
 
 
-def _weighed_length(phrase: str) -> int:
-    """Letters and digits, those of scripts in which one character is a syllable or a word twice."""
-    return sum(2 if _IDEOGRAPH.match(c) else 1 for c in phrase if c.isalnum())
+@lru_cache(maxsize=_REMEMBERED)
+def _ascii_length(phrase: str) -> int:
+    """ASCII letters and digits."""
+    return sum(map(str.isalnum, phrase.encode("ascii", "ignore").decode("ascii")))
 
 
-def _numbers(phrase: str) -> tuple[str, ...]:
-    """The runs of decimal digits in a phrase, sorted: "9 may 1963" and "may 9, 1963" have the same."""
-    return tuple(sorted(_DIGITS.findall(phrase)))
+@lru_cache(maxsize=_REMEMBERED)
+def _measured(phrase: str) -> tuple[int, str]:
+    """Letters and digits, those of scripts in which one character is a syllable or a word twice; and
+    the runs of decimal digits, sorted: "9 may 1963" and "may 9, 1963" have the same."""
+    length = sum(2 if _IDEOGRAPH.match(c) else 1 for c in phrase if c.isalnum())
+    return length, " ".join(sorted(_DIGITS.findall(phrase)))

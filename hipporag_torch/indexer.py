@@ -1,35 +1,50 @@
 """Documents in, a new index out: chunk → extract → embed → connect."""
 
-import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import replace
 
 import torch
-from jaxtyping import Float32
-from torch import Tensor
 
-from hipporag_torch.embedders.check import embedded
-from hipporag_torch.errors import BackendError, CompatibilityError, InputError
-from hipporag_torch.graph_construction import AnyGraphOptions, GraphOptions, build_graph
-from hipporag_torch.index import Index, Vocabulary
-from hipporag_torch.ops.pairs import Pairs, similar_pairs
-from hipporag_torch.protocols import Embedder, Extractor, Progress, no_progress
-from hipporag_torch.reports import AddReport, FailedPassage, RemoveReport
+from hipporag_torch.building import Built, Clock, assemble, build, empty_index, regraphed
+from hipporag_torch.chunkers import WholeDocument
+from hipporag_torch.errors import CompatibilityError, InputError
+from hipporag_torch.extracted import Extracted, extract
+from hipporag_torch.graph_construction import AnyGraphOptions, GraphOptions
+from hipporag_torch.index import Index
+from hipporag_torch.protocols import Chunker, Embedder, Extractor, Progress, no_progress
+from hipporag_torch.reports import (
+    AddReport,
+    ChangePlan,
+    ExtractReport,
+    RemoveReport,
+    SourceReport,
+    UpdateReport,
+)
+from hipporag_torch.sources import (
+    Piece,
+    as_before,
+    documents_of,
+    held_by,
+    merged,
+    passages_by_source,
+    pieces_of,
+    without,
+)
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Document, Extraction, Passage, Role, Source, require_text
-
-Key = TypeVar("Key")
+from hipporag_torch.types import Document, OnError, Passage, require_text
+from hipporag_torch.vocabulary import Vocabulary, VocabularyChange
 
 
 class Indexer:
-    """Makes indexes of one identity: one embedder, one extractor, one way to key text and weigh edges.
+    """Makes indexes of one identity: one embedder, one way to key text and weigh edges.
 
     add(A) then add(B) = add(A + B) = add(B) then add(A), and add(A + B) then remove(B) = add(A): the
     rows of an index are canonical and its graph is a function of its passages. Only new passages
-    are extracted, only new passages, phrases and facts are embedded.
+    are extracted, only new passages, phrases and facts are embedded. An index that is handed in stays as
+    it is; all methods but `rebuild` and `rebuild_graph` raise `CompatibilityError` if its identity is
+    another.
+
+    chunker: cuts documents into passages; None makes one passage of each.
     """
 
     def __init__(
@@ -37,78 +52,93 @@ class Indexer:
         *,
         embedder: Embedder,
         extractor: Extractor,
+        chunker: Chunker | None = None,
         text: TextOptions | None = None,
         graph: AnyGraphOptions | None = None,
     ) -> None:
         self.embedder = embedder
         self.extractor = extractor
+        self.chunker = chunker or WholeDocument()
         self.text = text or TextOptions()
         self.graph_options = graph or GraphOptions()
 
     def empty(self) -> Index:
         """An index without passages."""
-        none = torch.empty(0, self.embedder.identity.dim)
-        vocabulary = Vocabulary.of((), self.text)
-        graph = build_graph((), 0, vocabulary.statements, Pairs.none(), self.graph_options)
-        return Index(
-            embedder=self.embedder.identity,
-            text=self.text,
-            graph_options=self.graph_options,
-            passages=(),
-            extractions=(),
-            phrases=(),
-            facts=(),
-            statements=vocabulary.statements,
-            passage_emb=none,
-            phrase_emb=none,
-            fact_emb=none,
-            synonyms=Pairs.none(),
-            graph=graph,
-        )
+        return empty_index(self.embedder, self.text, self.graph_options)
 
     def add(
-        self, index: Index, documents: Iterable[Document], progress: Progress = no_progress
+        self,
+        index: Index,
+        documents: Iterable[Document],
+        *,
+        on_error: OnError = "quarantine",
+        progress: Progress = no_progress,
     ) -> tuple[Index, AddReport]:
-        """`index` with `documents`, and what that took; `index` itself stays as it is.
+        """`index` with `documents`, and what that took.
 
-        A document whose text is known costs nothing: its source is noted. A failed extraction leaves
-        the passage in, found by its vector alone, and listed in the report; adding it again retries.
-        Raises `CompatibilityError` if `index` was not made by an indexer of this identity.
+        A passage that is known costs nothing: its source is noted. A failed extraction leaves the passage
+        in, found by its vector alone, and listed in the report; adding it again retries, unless the
+        failure is permanent. With `on_error="fail"` failures raise `ExtractionError` at the end.
         """
         self._require_own(index)
-        if isinstance(documents, Document | str):
-            raise InputError(f"documents must be a list, got one {type(documents).__name__}")
-        documents = list(documents)
-        clock = _Clock()
-        passages = self._merge_sources(index, documents)
-        extractions = _extractions_of(index)
-        handed = {self.text.passage_id(document.text) for document in documents}
-        todo = sorted(k for k in handed if k not in extractions or extractions[k].status == "failed")
-        with clock("extract"):
-            extracted = dict(zip(todo, self._extract([passages[k] for k in todo], progress), strict=True))
-        new = self._build(index, passages, extractions | extracted, progress, clock)
-        added = [key for key in todo if key not in index.passage_row]
-        cut = self.embedder.truncated([passages[key].text for key in added], "passage")
-        return new, AddReport(
-            documents=len(documents),
-            passages_added=len(added),
-            passages_known=len(handed) - len(added),
-            phrases_added=len(set(new.phrases) - set(index.phrases)),
-            facts_added=len(set(new.facts) - set(index.facts)),
-            failed=tuple(
-                FailedPassage(key, tuple(s.source_id for s in passages[key].sources), extraction.reason)
-                for key, extraction in extracted.items()
-                if extraction.status == "failed"
+        documents = documents_of(documents)
+        clock = Clock()
+        pieces = pieces_of(documents, self.chunker, self.text)
+        passages = merged(index.passages, pieces)
+        extracted = self._extract(passages, _to_extract(index, pieces), on_error, progress, clock)
+        built = self._build(index, passages, extracted, progress, clock)
+        return built.index, self._add_report(index, len(documents), pieces, extracted, built, clock)
+
+    def plan_add(self, index: Index, documents: Iterable[Document]) -> ChangePlan:
+        """What `add` would do."""
+        self._require_own(index)
+        documents = documents_of(documents)
+        return self._plan(index, len(documents), pieces_of(documents, self.chunker, self.text))
+
+    def update(
+        self,
+        index: Index,
+        source_id: str,
+        documents: Iterable[Document],
+        *,
+        on_error: OnError = "quarantine",
+        progress: Progress = no_progress,
+    ) -> tuple[Index, UpdateReport]:
+        """`index` with `documents` in the place of all that `source_id` held, and what that took.
+
+        Passages that the source keeps are neither extracted nor embedded again; positions start at 0.
+        The documents have this source_id or none. Failures are treated as in `add`. Raises `InputError`
+        if the index has no such source, or if there are no documents.
+        """
+        self._require_own(index)
+        documents = _replacing(index, source_id, documents)
+        clock = Clock()
+        pieces = pieces_of(documents, self.chunker, self.text)
+        passages = as_before(index.passages, merged(without(index.passages, {source_id}), pieces))
+        extracted = self._extract(passages, _to_extract(index, pieces), on_error, progress, clock)
+        built = self._build(index, passages, extracted, progress, clock)
+        handed = {piece.passage_id for piece in pieces}
+        left = [key for key in held_by(index.passages, source_id) if key not in handed]
+        return built.index, UpdateReport(
+            source_id,
+            added=self._add_report(index, len(documents), pieces, extracted, built, clock),
+            removed=RemoveReport(
+                passages_removed=tuple(key for key in left if key not in passages),
+                passages_kept=tuple(key for key in left if key in passages),
+                phrases_removed=built.phrases_removed,
+                facts_removed=built.facts_removed,
             ),
-            truncated=tuple(key for key, is_cut in zip(added, cut, strict=True) if is_cut),
-            without_facts=tuple(
-                key
-                for key, extraction in extracted.items()
-                if extraction.status != "failed" and not any(map(self.text.fact, extraction.triples))
-            ),
-            dropped=self._dropped(list(extracted.values())),
-            seconds=clock.seconds,
         )
+
+    def plan_update(self, index: Index, source_id: str, documents: Iterable[Document]) -> ChangePlan:
+        """What `update` would do."""
+        self._require_own(index)
+        documents = _replacing(index, source_id, documents)
+        pieces = pieces_of(documents, self.chunker, self.text)
+        stay = {passage.id for passage in without(index.passages, {source_id})}
+        stay |= {piece.passage_id for piece in pieces}
+        gone = tuple(key for key in held_by(index.passages, source_id) if key not in stay)
+        return self._plan(index, len(documents), pieces, gone)
 
     def remove(
         self,
@@ -119,11 +149,10 @@ class Indexer:
         texts: Sequence[str] = (),
         progress: Progress = no_progress,
     ) -> tuple[Index, RemoveReport]:
-        """`index` without what is named, and a report; `index` itself stays as it is.
+        """`index` without what is named, and a report.
 
         A passage named by a source that goes stays for its other sources; one named by its id or its
         text goes whatever sources hold it. What is not in the index is listed in `not_found`.
-        Raises `CompatibilityError` if `index` was not made by an indexer of this identity.
         """
         self._require_own(index)
         for name, values in (("source_ids", source_ids), ("passage_ids", passage_ids), ("texts", texts)):
@@ -133,29 +162,89 @@ class Indexer:
                 require_text(value, f"one of {name}")
         by_text = {text: self.text.passage_id(text) for text in texts}
         doomed = set(passage_ids) | set(by_text.values())
-        gone_sources = set(source_ids)
-        passages: dict[str, Passage] = {}
-        kept: list[str] = []
-        for passage in index.passages:
-            sources = tuple(s for s in passage.sources if s.source_id not in gone_sources)
-            if passage.id in doomed or not sources:
-                continue
-            if len(sources) < len(passage.sources):
-                kept.append(passage.id)
-            passages[passage.id] = replace(passage, sources=sources)
-        new = self._build(index, passages, _extractions_of(index), progress, _Clock())
+        left = without((p for p in index.passages if p.id not in doomed), set(source_ids))
+        passages = {passage.id: passage for passage in left}
+        built = self._build(index, passages, Extracted.nothing(self.text), progress, Clock())
         known_sources = {s.source_id for p in index.passages for s in p.sources}
-        return new, RemoveReport(
+        return built.index, RemoveReport(
             passages_removed=tuple(p.id for p in index.passages if p.id not in passages),
-            passages_kept=tuple(kept),
-            phrases_removed=len(index.phrases) - len(new.phrases),
-            facts_removed=len(index.facts) - len(new.facts),
+            passages_kept=tuple(p.id for p in left if p is not index.passages[index.passage_row[p.id]]),
+            phrases_removed=built.phrases_removed,
+            facts_removed=built.facts_removed,
             not_found=(
                 *(s for s in dict.fromkeys(source_ids) if s not in known_sources),
                 *(p for p in dict.fromkeys(passage_ids) if p not in index.passage_row),
                 *(text for text, key in by_text.items() if key not in index.passage_row),
             ),
         )
+
+    def retry_failed(
+        self,
+        index: Index,
+        *,
+        permanent: bool = False,
+        on_error: OnError = "quarantine",
+        progress: Progress = no_progress,
+    ) -> tuple[Index, ExtractReport]:
+        """`index` with its failed passages extracted again; the permanent failures too if asked for."""
+        self._require_own(index)
+        return self._again(index, _failed(index, permanent), on_error, progress)
+
+    def plan_retry_failed(self, index: Index, *, permanent: bool = False) -> ChangePlan:
+        """What `retry_failed` would do."""
+        self._require_own(index)
+        return self._plan_again(index, _failed(index, permanent))
+
+    def reextract(
+        self,
+        index: Index,
+        *,
+        producer: str | None = None,
+        on_error: OnError = "quarantine",
+        progress: Progress = no_progress,
+    ) -> tuple[Index, ExtractReport]:
+        """`index` with all passages extracted again, or those whose extraction `producer` made.
+
+        A passage that had a good extraction keeps it if the new one fails, and is listed as failed. Raises
+        `InputError` if no extraction has this producer.
+        """
+        self._require_own(index)
+        return self._again(index, _produced_by(index, producer), on_error, progress)
+
+    def plan_reextract(self, index: Index, *, producer: str | None = None) -> ChangePlan:
+        """What `reextract` would do."""
+        self._require_own(index)
+        return self._plan_again(index, _produced_by(index, producer))
+
+    def rebuild(self, index: Index, *, progress: Progress = no_progress) -> Index:
+        """The index of the same passages and extractions, all else made anew and as this indexer has it.
+
+        Every passage, phrase and fact is embedded. Raises `CompatibilityError` if passages have ids of
+        another kind.
+        """
+        if index.text.content_id != self.text.content_id:
+            raise CompatibilityError(
+                f"the index names its passages by {index.text.content_id}, this indexer by "
+                f"{self.text.content_id}; use text.content_id={index.text.content_id}, or add the documents "
+                "to an empty index"
+            )
+        none = torch.empty(0, dtype=torch.int64)
+        change = VocabularyChange(Vocabulary.of(index.extractions, self.text), none, none)
+        return assemble(
+            self.empty(),
+            index.passages,
+            none,
+            change,
+            extractions=index.extractions,
+            failed=index.failed,
+            embedder=self.embedder,
+            progress=progress,
+            clock=Clock(),
+        )
+
+    def rebuild_graph(self, index: Index, *, progress: Progress = no_progress) -> Index:
+        """The same index with the graph of this indexer's graph options. No model is asked."""
+        return regraphed(index, self.graph_options, progress)
 
     def _require_own(self, index: Index) -> None:
         for name, theirs, ours, way_out in (
@@ -169,143 +258,137 @@ class Indexer:
                     f"use the same, or {way_out} with these"
                 )
 
-    def _merge_sources(self, index: Index, documents: Sequence[Document]) -> dict[str, Passage]:
-        """All passages, old and new, by id, with the sources that now hold them.
-
-        A document that its source holds already keeps its position and brings its metadata up to date.
-        """
-        passages = {passage.id: passage for passage in index.passages}
-        next_position: Counter[str] = Counter()
-        for source in (s for passage in index.passages for s in passage.sources):
-            next_position[source.source_id] = max(next_position[source.source_id], source.position + 1)
-        for document in documents:
-            if not isinstance(document, Document):
-                raise InputError(
-                    f"expected a Document, got {type(document).__name__}: {document!r:.80}; Document(text=…)"
-                )
-            key = self.text.passage_id(document.text)
-            passage = passages.get(key) or Passage(key, document.text)
-            sources = {source.source_id: source for source in passage.sources}
-            source_id = document.source_id or key
-            if source_id in sources:
-                position = sources[source_id].position
-            else:
-                position = next_position[source_id]
-                next_position[source_id] += 1
-            sources[source_id] = Source(source_id, position, document.metadata)
-            passages[key] = replace(passage, sources=tuple(sources[s] for s in sorted(sources)))
-        return passages
-
-    def _extract(self, passages: Sequence[Passage], progress: Progress) -> list[Extraction]:
-        extracted = self.extractor.extract(passages, progress) if passages else []
-        if len(extracted) != len(passages):
-            raise BackendError(
-                f"the extractor gave {len(extracted)} extractions for {len(passages)} passages; "
-                "expected one for each, in order"
-            )
-        return extracted
+    def _extract(
+        self,
+        passages: Mapping[str, Passage],
+        todo: Sequence[str],
+        on_error: OnError,
+        progress: Progress,
+        clock: Clock,
+    ) -> Extracted:
+        with clock("extract"):
+            chosen = [passages[key] for key in todo]
+            return extract(self.extractor, chosen, self.text, on_error=on_error, progress=progress)
 
     def _build(
         self,
         index: Index,
-        by_id: Mapping[str, Passage],
-        extraction_of: Mapping[str, Extraction],
+        passages: Mapping[str, Passage],
+        extracted: Extracted,
         progress: Progress,
-        clock: "_Clock",
-    ) -> Index:
-        """The index of these passages, taking from `index` the vectors and synonyms that it has."""
-        passages = tuple(by_id[key] for key in sorted(by_id))
-        extractions = tuple(extraction_of[passage.id] for passage in passages)
-        with clock("vocabulary"):
-            vocabulary = Vocabulary.of(extractions, self.text)
-        with clock("embed"):
-            passage_ids, old_ids = [p.id for p in passages], [p.id for p in index.passages]
-            texts = [p.text for p in passages]
-            passage_emb, _ = self._rows(passage_ids, texts, old_ids, index.passage_emb, "passage", progress)
-            phrase_emb, phrase_idx = self._rows(
-                vocabulary.phrases,
-                list(vocabulary.phrases),
-                index.phrases,
-                index.phrase_emb,
-                "phrase",
-                progress,
-            )
-            texts = [self.text.fact_text(fact) for fact in vocabulary.facts]
-            fact_emb, _ = self._rows(vocabulary.facts, texts, index.facts, index.fact_emb, "fact", progress)
-        with clock("synonyms"):
-            is_new = torch.ones(len(vocabulary.phrases), dtype=torch.bool)
-            is_new[phrase_idx[phrase_idx >= 0]] = False
-            found = similar_pairs(
-                phrase_emb,
-                threshold=self.graph_options.synonym_threshold,
-                new=None if bool(is_new.all()) else is_new,
-                progress=progress,
-            )
-            synonyms = index.synonyms.renumbered(phrase_idx).merged(found)
-        with clock("graph"):
-            graph = build_graph(
-                vocabulary.phrases, len(passages), vocabulary.statements, synonyms, self.graph_options
-            )
-        return Index(
-            embedder=index.embedder,
-            text=self.text,
-            graph_options=self.graph_options,
-            passages=passages,
-            extractions=extractions,
-            phrases=vocabulary.phrases,
-            facts=vocabulary.facts,
-            statements=vocabulary.statements,
-            passage_emb=passage_emb,
-            phrase_emb=phrase_emb,
-            fact_emb=fact_emb,
-            synonyms=synonyms,
-            graph=graph,
+        clock: Clock,
+    ) -> Built:
+        return build(index, passages, extracted, embedder=self.embedder, progress=progress, clock=clock)
+
+    def _add_report(
+        self,
+        index: Index,
+        num_documents: int,
+        pieces: Sequence[Piece],
+        extracted: Extracted,
+        built: Built,
+        clock: Clock,
+    ) -> AddReport:
+        by_source = passages_by_source(pieces)
+        handed = set[str]().union(*by_source.values())
+        new = handed - index.passage_row.keys()
+        failed = {failure.passage_id for failure in extracted.failed}
+        added = [key for key in extracted.extractions if key in new]
+        cut = self.embedder.truncated([extracted.passages[key].text for key in added], "passage")
+        return AddReport(
+            documents=num_documents,
+            passages_added=len(new),
+            passages_known=len(handed) - len(new),
+            phrases_added=built.phrases_added,
+            facts_added=built.facts_added,
+            failed=extracted.failed,
+            truncated=tuple(key for key, is_cut in zip(added, cut, strict=True) if is_cut),
+            without_facts=extracted.without_facts,
+            dropped=extracted.dropped,
+            seconds=clock.seconds,
+            sources={
+                source_id: SourceReport(len(keys & new), len(keys - new), len(keys & failed))
+                for source_id, keys in by_source.items()
+            },
         )
 
-    def _dropped(self, extractions: Sequence[Extraction]) -> dict[str, int]:
-        """Malformed entries by kind, with the triples that normalisation leaves without a key."""
-        total = Counter[str]()
-        for extraction in extractions:
-            total.update(extraction.dropped)
-            total["empty_key"] += sum(self.text.fact(triple) is None for triple in extraction.triples)
-        return dict(sorted((+total).items()))
+    def _again(
+        self, index: Index, todo: Sequence[str], on_error: OnError, progress: Progress
+    ) -> tuple[Index, ExtractReport]:
+        clock = Clock()
+        passages = {passage.id: passage for passage in index.passages}
+        extracted = self._extract(passages, todo, on_error, progress, clock)
+        built = self._build(index, passages, extracted.replacing(index.failed), progress, clock)
+        return built.index, ExtractReport(
+            passages=tuple(todo),
+            phrases_added=built.phrases_added,
+            phrases_removed=built.phrases_removed,
+            facts_added=built.facts_added,
+            facts_removed=built.facts_removed,
+            failed=extracted.failed,
+            without_facts=extracted.without_facts,
+            dropped=extracted.dropped,
+            seconds=clock.seconds,
+        )
 
-    def _rows(
-        self,
-        keys: Sequence[Key],
-        texts: list[str],
-        old_keys: Sequence[Key],
-        old_emb: Float32[Tensor, "old dim"],
-        role: Role,
-        progress: Progress,
-    ) -> tuple[Float32[Tensor, "new dim"], Tensor]:
-        """The vectors of `keys`, embedding the texts of new ones only, and each old row's new row or -1."""
-        row = {key: i for i, key in enumerate(keys)}
-        new_idx = torch.tensor([row.get(key, -1) for key in old_keys], dtype=torch.int64)
-        emb = torch.empty(len(keys), old_emb.shape[1])
-        alive = new_idx >= 0
-        emb[new_idx[alive]] = old_emb[alive].cpu()
-        known = torch.zeros(len(keys), dtype=torch.bool)
-        known[new_idx[alive]] = True
-        missing = (~known).nonzero()[:, 0]
-        if len(missing):
-            chosen = [texts[i] for i in missing.tolist()]
-            emb[missing] = embedded(self.embedder, chosen, role, progress)
-        return emb, new_idx
+    def _plan(
+        self, index: Index, num_documents: int, pieces: Sequence[Piece], removed: tuple[str, ...] = ()
+    ) -> ChangePlan:
+        handed = {piece.passage_id for piece in pieces}
+        todo = _to_extract(index, pieces)
+        num_new = len(handed - index.passage_row.keys())
+        return ChangePlan(
+            documents=num_documents,
+            passages_new=num_new,
+            passages_known=len(handed) - num_new,
+            passages_retried=len(todo) - num_new,
+            passages_removed=removed,
+            extractor_calls=len(todo) * self.extractor.calls_per_passage,
+        )
 
-
-@dataclass
-class _Clock:
-    """Seconds per stage."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, stage: str):
-        start = time.perf_counter()
-        yield
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+    def _plan_again(self, index: Index, todo: Sequence[str]) -> ChangePlan:
+        return ChangePlan(
+            passages_known=len(todo),
+            passages_retried=sum(key in index.failed for key in todo),
+            extractor_calls=len(todo) * self.extractor.calls_per_passage,
+        )
 
 
-def _extractions_of(index: Index) -> dict[str, Extraction]:
-    return {p.id: extraction for p, extraction in zip(index.passages, index.extractions, strict=True)}
+def _to_extract(index: Index, pieces: Iterable[Piece]) -> list[str]:
+    """The passages handed in that are new, or that failed in a way that can heal; ids, ascending."""
+    handed = {piece.passage_id for piece in pieces}
+    return sorted(key for key in handed if key not in index.passage_row or index.failed.get(key) is False)
+
+
+def _failed(index: Index, permanent: bool) -> list[str]:
+    return [key for key, is_permanent in index.failed.items() if permanent or not is_permanent]
+
+
+def _produced_by(index: Index, producer: str | None) -> list[str]:
+    """The passages whose extraction has this producer, or all; ids, ascending."""
+    if producer is None:
+        return [passage.id for passage in index.passages]
+    found = [extraction.producer for extraction in index.extractions]
+    if producer not in found:
+        known = ", ".join(repr(name) for name in sorted(set(found))) or "none, it is empty"
+        raise InputError(f"no extraction was made by {producer!r}; the index has those of {known}")
+    return [p.id for p, its in zip(index.passages, found, strict=True) if its == producer]
+
+
+def _replacing(index: Index, source_id: str, documents: Iterable[Document]) -> list[Document]:
+    """`documents` of `source_id`, which the index must have."""
+    require_text(source_id, "source_id")
+    documents = documents_of(documents)
+    if not held_by(index.passages, source_id):
+        raise InputError(f"the index has no source {source_id!r:.80} to update; add its documents instead")
+    if not documents:
+        raise InputError(
+            f"there are no documents to update the source {source_id!r:.80} with; remove it instead"
+        )
+    for document in documents:
+        if document.source_id not in (None, source_id):
+            raise InputError(
+                f"a document of the source {document.source_id!r:.80} cannot update {source_id!r:.80}; "
+                "leave its source_id out, or update its own source"
+            )
+    return [replace(document, source_id=source_id) for document in documents]

@@ -1,12 +1,13 @@
 """The seams. Anything that fits one of these protocols can be injected; conf/ names those we ship."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from jaxtyping import Float32
 from torch import Tensor
 
+from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, accept_all
 from hipporag_torch.types import (
     Answer,
     Chunk,
@@ -22,10 +23,12 @@ from hipporag_torch.types import (
 )
 
 __all__ = [
+    "ChatModel",
     "Chunker",
     "Embedder",
     "EmbedderIdentity",
     "Extractor",
+    "ExtractsEach",
     "FactFilter",
     "Progress",
     "Reader",
@@ -98,8 +101,67 @@ class Extractor(Protocol):
     @property
     def calls_per_passage(self) -> int: ...
 
-    def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
+    def extract(
+        self,
+        passages: Sequence[Passage],
+        progress: Progress = no_progress,
+    ) -> list[Extraction]:
         """One extraction per passage, in order."""
+        ...
+
+
+@runtime_checkable
+class ExtractsEach(Protocol):
+    """An extractor that hands over each passage's extraction as soon as it is finished."""
+
+    def extract_each(
+        self,
+        passages: Sequence[Passage],
+        keep: Callable[[Passage, Extraction], None],
+        progress: Progress = no_progress,
+    ) -> None:
+        """Calls `keep` once for each passage, in no fixed order; an error comes after what was finished."""
+        ...
+
+
+class ChatModel(Protocol):
+    """Prompts → replies, many at once. One prompt that fails never sinks a batch: its reply says so."""
+
+    @property
+    def identity(self) -> ChatIdentity: ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The most tokens that prompt and reply may have together, if that is known."""
+        ...
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has: exactly where the tokenizer is at hand, else a careful estimate."""
+        ...
+
+    def reply(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        accept: Accept = accept_all,
+        progress: Progress = no_progress,
+    ) -> list[ChatReply]:
+        """One reply per prompt, in order.
+
+        schema: a JSON schema that the reply is to fit, for backends that can demand it; the others send
+        the prompt alone. max_tokens: the most tokens of a reply, the model's own setting by default.
+        Raises `BackendError` or `ConfigError` only for what concerns all prompts alike: no key, a wrong
+        key, an unknown model, an endpoint that is down from the start; and `BudgetError` when the next
+        call would exceed a budget.
+        """
+        ...
+
+    def stream(
+        self, prompt: Prompt, show: Callable[[str], None], *, max_tokens: int | None = None
+    ) -> ChatReply:
+        """The reply to one prompt; `show` gets its pieces as they come, all at once if the backend can't."""
         ...
 
 

@@ -32,8 +32,9 @@ class AddReport:
     """What one `add` did. `seconds` is per stage; `dropped` counts malformed entries by kind.
 
     Of the passages added, `truncated` are longer than the embedder reads, and `without_facts` state
-    nothing that the extractor found: they are found by their vectors alone. `sources` has an entry for
-    each source that the documents name.
+    nothing that the extractor found: they are found by their vectors alone. `failed` lists those that
+    this call tried to extract; one whose failure is permanent is not tried again. `sources` has an entry
+    for each source that the documents name.
     """
 
     documents: int
@@ -75,7 +76,11 @@ class UpdateReport:
 
 @dataclass(frozen=True)
 class ExtractReport:
-    """What one `retry_failed` or `reextract` did: `passages` were extracted, `failed` failed (again)."""
+    """What one `retry_failed` or `reextract` did: `passages` are those that it tried.
+
+    `failed` are those of them that failed, perhaps again. A passage that had a good extraction before
+    keeps it when the new one fails.
+    """
 
     passages: tuple[str, ...]
     phrases_added: int
@@ -92,8 +97,9 @@ class ExtractReport:
 class ChangePlan:
     """What a change would do, worked out without calling a model and without writing anything.
 
-    `passages_retried` are known ones whose extraction failed before; `extractor_calls` is what the new
-    and the retried ones cost together. `passages_removed` are ids.
+    `passages_known` are in the index already, those to be extracted again among them; of these
+    `passages_retried` failed before. `extractor_calls` is what all extractions cost together, the new
+    passages' included. `passages_removed` are ids.
     """
 
     documents: int = 0

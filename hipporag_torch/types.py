@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hipporag_torch.chat import Usage
 from hipporag_torch.errors import InputError
 
 Role = Literal["passage", "phrase", "fact", "question_to_fact", "question_to_passage"]
@@ -26,6 +27,15 @@ Progress = Callable[[str, int, int], None]
 """`progress(stage, done, total)`: called as work advances; the library itself draws nothing."""
 
 ExtractionStatus = Literal["ok", "truncated", "failed"]
+
+AnswerFlag = Literal["", "no_marker", "cut", "empty", "error", "too_long", "no_passages"]
+"""What is odd about an answer. With a text: `no_marker`, nothing in the reply is marked as the answer, so it
+was taken whole; `cut`, it ended at the token limit before its answer did. Without one: `empty`, the model
+replied but did not answer; `error`, there was no reply; `too_long`, not one passage fits the model's context,
+so it was not asked; `no_passages`, there was nothing to read."""
+
+PassagesFrom = Literal["retrieval", "caller"]
+"""Where the passages that were read come from."""
 
 OnError = Literal["quarantine", "fail"]
 """What a failed extraction does to a change: its passage is indexed dense-only, or nothing is changed."""
@@ -109,7 +119,8 @@ class Extraction:
     `producer` says what made it: see `Extractor.producer`. `dropped` counts malformed entries by kind.
     A failed extraction has a `reason` and no triples; its passage is indexed all the same and can be
     found by its embedding. It keeps the raw `reply`, if there was one; `permanent` says that trying
-    again would fail in the same way (a text longer than the context, a refusal).
+    again would fail in the same way (a text longer than the context, a refusal). `usage` is what a
+    language model was asked for it.
     """
 
     entities: tuple[str, ...] = ()
@@ -120,6 +131,7 @@ class Extraction:
     dropped: Mapping[str, int] = field(default_factory=dict)
     reply: str = ""
     permanent: bool = False
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -127,12 +139,14 @@ class FilterDecision:
     """A fact filter's answer for one question: rows into the candidates that it was shown.
 
     `error` is empty unless the filter could not decide; then nothing is kept and the route says so.
-    `dropped` counts choices that were not among the candidates, or were repeated, by kind.
+    `dropped` counts choices that were not among the candidates, or were repeated, by kind; `usage` is
+    what the decision cost.
     """
 
     kept: tuple[int, ...]
     error: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -168,12 +182,31 @@ class TracedPassage:
 
 
 @dataclass(frozen=True)
+class TracedStep:
+    """One of several retrievals for a question: the query, how it went, and the thought that followed.
+
+    `reason` is the fact filter's error. `trace` is the step's own, if its retriever gives one.
+    """
+
+    query: str
+    route: Route
+    reason: str = ""
+    thought: str = ""
+    trace: "Trace | None" = None
+
+
+@dataclass(frozen=True)
 class Trace:
-    """Why a question got its passages. Seeds are the phrases and the strongest passages."""
+    """Why a question got its passages. Seeds are the phrases and the strongest passages.
+
+    Where a question was retrieved for in several `steps`, `facts` and `seeds` are the first one's, and each
+    passage is traced in the step that gave its score.
+    """
 
     facts: tuple[TracedFact, ...] = ()
     seeds: tuple[TracedSeed, ...] = ()
     passages: tuple[TracedPassage, ...] = ()
+    steps: tuple[TracedStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,7 +214,9 @@ class Ranking:
     """The passages found for one question, best first.
 
     `scores` are PageRank mass on the route `graph`, cosine on `dense:*`, BM25 on `bm25:*`.
-    `reason` is the fact filter's error on the route `dense:filter_error`, else empty.
+    `reason` is the fact filter's error on the route `dense:filter_error`, else empty; of several steps it
+    also tells what went wrong in the later ones. `thoughts` are what a model thought between the steps.
+    `usage` is what models were asked on the way; `dropped` counts the fact filter's unusable choices.
     """
 
     question: str
@@ -190,6 +225,9 @@ class Ranking:
     route: Route
     trace: Trace | None = None
     reason: str = ""
+    thoughts: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def passage_ids(self) -> tuple[str, ...]:
@@ -200,16 +238,35 @@ class Ranking:
 class Answer:
     """What a reader made of a question's passages.
 
-    `passage_ids` are those that it read, best first; `citations` those that `text` rests on. `score` is
-    the reader's own measure of support, higher is better. `method` says how the answer came about.
+    `passages` are those that it read, best first, and `passages_left_out` how many more it was to read that
+    its model's context does not hold; `citations` are the ids of those that `text` rests on. `score` is
+    the reader's own measure of support, higher is better. `method` says how the answer came about, and
+    `passages_from` whether the passages were retrieved. A language model's raw `reply` is kept, with its
+    `usage`; `flag` says what is odd about it, and `reason` why, where there is more to say.
     """
 
     question: str
     text: str
-    passage_ids: tuple[str, ...]
+    passages: tuple[Passage, ...]
     citations: tuple[str, ...]
     score: float
     method: str
+    reply: str = ""
+    usage: Usage = field(default_factory=Usage)
+    flag: AnswerFlag = ""
+    reason: str = ""
+    passages_from: PassagesFrom = "retrieval"
+    passages_left_out: int = 0
+
+    @property
+    def passage_ids(self) -> tuple[str, ...]:
+        return tuple(passage.id for passage in self.passages)
+
+    @property
+    def cited(self) -> tuple[Passage, ...]:
+        """The passages of `citations`, in their order, with their sources."""
+        by_id = {passage.id: passage for passage in self.passages}
+        return tuple(by_id[passage_id] for passage_id in self.citations)
 
 
 @dataclass(frozen=True)

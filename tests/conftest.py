@@ -11,7 +11,16 @@ from jaxtyping import install_import_hook
 
 # Before they are imported: the functions of these modules then check the shapes of their tensors. The
 # others check what callers hand them by themselves, and the tests want to see how.
-TENSOR_MODULES = ("ops", "graph", "graph_construction", "index", "retrievers.seeding", "retrievers.trace")
+TENSOR_MODULES = (
+    "ops",
+    "graph",
+    "graph_construction",
+    "vocabulary",
+    "extractions",
+    "index",
+    "retrievers.seeding",
+    "retrievers.trace",
+)
 assert "hipporag_torch" not in sys.modules
 install_import_hook([f"hipporag_torch.{module}" for module in TENSOR_MODULES], "beartype.beartype")
 

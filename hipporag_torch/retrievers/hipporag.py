@@ -27,6 +27,9 @@ from hipporag_torch.retrievers.seeding import Evidence, ReferenceSeeding, Seedin
 from hipporag_torch.retrievers.trace import QuestionWalk, trace_question
 from hipporag_torch.types import FilterDecision, Ranking, Route
 
+# A product of two unit vectors that is really 0 comes out as less than this, differently in each batch.
+_ROUNDING = 1e-6
+
 
 class HippoRAGRetriever:
     """Ranks passages by the mass that a walk from a question's facts and passages leaves on them.
@@ -87,7 +90,7 @@ class HippoRAGRetriever:
         index = self._index
         passage_scores = dot_scores(index.passage_emb, to_passage)
         evidence, considered = self._consider(to_fact, passage_scores)
-        evidence, routes, errors = self._recognise(questions, evidence, considered)
+        evidence, routes, decisions = self._recognise(questions, evidence, considered)
         best = stable_topk(passage_scores, top_k)
         walks: dict[int, QuestionWalk] = {}
         walked = [row for row, route in enumerate(routes) if route == "graph"]
@@ -106,7 +109,10 @@ class HippoRAGRetriever:
             for row in range(len(questions))
         ]
         rankings = rankings_of(index, questions, best, routes, traces)
-        return [replace(ranking, reason=reason) for ranking, reason in zip(rankings, errors, strict=True)]
+        return [
+            replace(ranking, reason=decision.error, usage=decision.usage, dropped=decision.dropped)
+            for ranking, decision in zip(rankings, decisions, strict=True)
+        ]
 
     def _consider(
         self, to_fact: Float32[Tensor, "queries dim"], passage_scores: Float32[Tensor, "queries passages"]
@@ -114,15 +120,15 @@ class HippoRAGRetriever:
         """The best facts of each question, and which of them are like it at all."""
         best = table_topk(self._index.fact_emb, to_fact, self._seeding.num_facts)
         scores = minmax(best.scores, best.lowest, best.highest)
-        considered = best.scores > 0
+        considered = best.scores > _ROUNDING
         return Evidence(best.idx, scores, considered, passage_scores), considered
 
     def _recognise(
         self, questions: Sequence[str], evidence: Evidence, considered: Bool[Tensor, "queries facts"]
-    ) -> tuple[Evidence, list[Route], list[str]]:
-        """The evidence with the facts that the filter keeps, and each question's route and filter error."""
+    ) -> tuple[Evidence, list[Route], list[FilterDecision]]:
+        """The evidence with the facts that the filter keeps, and each question's route and decision."""
         routes: list[Route] = ["dense:no_facts"] * len(questions)
-        errors = [""] * len(questions)
+        taken = [FilterDecision(kept=())] * len(questions)
         shown = [
             fact_idx[mask].tolist()
             for fact_idx, mask in zip(evidence.fact_idx.cpu(), considered.cpu(), strict=True)
@@ -140,10 +146,10 @@ class HippoRAGRetriever:
                     "expected one for each, in order"
                 )
             for row, decision in zip(asked, decisions, strict=True):
-                routes[row], errors[row] = _route(decision, len(shown[row])), decision.error
+                routes[row], taken[row] = _route(decision, len(shown[row])), decision
                 # The facts shown are the first ones of the row: scores descend.
                 kept[row, list(decision.kept)] = routes[row] == "graph"
-        return replace(evidence, kept=kept.to(considered.device)), routes, errors
+        return replace(evidence, kept=kept.to(considered.device)), routes, taken
 
 
 def _route(decision: FilterDecision, num_shown: int) -> Route:

@@ -51,7 +51,7 @@ def test_one_extraction_per_passage_in_order(extractor: Extractor) -> None:
 def test_record_shape(extractor: Extractor) -> None:
     for extraction in extractor.extract(passages(*TEXTS)):
         assert extraction.status in get_args(ExtractionStatus)
-        assert extraction.producer
+        assert extraction.producer == extractor.producer != ""
         assert (extraction.status == "failed") == bool(extraction.reason)
         assert extraction.status != "failed" or not extraction.triples
         assert all(count > 0 for count in extraction.dropped.values())
@@ -61,6 +61,11 @@ def test_record_shape(extractor: Extractor) -> None:
 
 def test_no_passages(extractor: Extractor) -> None:
     assert extractor.extract([]) == []
+
+
+def test_what_it_costs_is_a_number_of_calls(extractor: Extractor) -> None:
+    assert type(extractor.calls_per_passage) is int
+    assert extractor.calls_per_passage >= 0
 
 
 def test_same_passage_twice(extractor: Extractor) -> None:

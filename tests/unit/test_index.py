@@ -4,11 +4,13 @@ import pytest
 import torch
 
 from hipporag_torch.embedders.hashing import HashingEmbedder
+from hipporag_torch.extractions import Extractions
 from hipporag_torch.graph_construction import GraphOptions, Statements, build_graph
-from hipporag_torch.index import Index, Vocabulary
+from hipporag_torch.index import Index
 from hipporag_torch.ops.pairs import Pairs
 from hipporag_torch.text import TextOptions
 from hipporag_torch.types import Extraction, Passage, Triple
+from hipporag_torch.vocabulary import Stated, Vocabulary
 
 REFERENCE = TextOptions(normalisation="reference")
 
@@ -79,6 +81,39 @@ class TestVocabulary:
         assert (vocabulary.phrases, vocabulary.facts, len(vocabulary.statements)) == ((), (), 0)
 
 
+class TestVocabularyChanged:
+    FIRST = extraction(("Ana", "works at", "Acme"), ("Bo", "knows", "Ana"))
+    SECOND = extraction(("Ana", "works at", "Acme"), ("Acme", "based in", "Oslo"))
+    THIRD = extraction(("Acme", "based in", "Oslo"), ("Aa", "is", "Zz"), ("AA", "is", "Zz"))
+
+    def test_what_nobody_states_goes_and_rows_close_up(self):
+        old = vocabulary_of(self.FIRST, self.SECOND)
+        change = old.changed(torch.tensor([-1, 0]), {})
+        assert change.vocabulary.phrases == ("acme", "ana", "oslo")
+        assert change.phrase_idx.tolist() == [0, 1, -1, 2]
+        assert change.fact_idx.tolist() == [0, 1, -1]
+        assert rows_of(change.vocabulary.statements) == rows_of(vocabulary_of(self.SECOND).statements)
+
+    def test_what_is_new_goes_between_and_what_is_known_keeps_its_object(self):
+        old = vocabulary_of(self.FIRST, self.SECOND)
+        stated = {1: Stated.of(self.THIRD, TextOptions())}
+        change = old.changed(torch.tensor([0, 2]), stated)
+        expected = vocabulary_of(self.FIRST, self.THIRD, self.SECOND)
+        new = change.vocabulary
+        assert (new.phrases, new.facts) == (expected.phrases, expected.facts)
+        assert rows_of(new.statements) == rows_of(expected.statements)
+        assert torch.equal(new.fact_ends, expected.fact_ends)
+        assert change.phrase_idx.tolist() == [1, 2, 3, 4]
+        assert change.fact_idx.tolist() == [1, 2, 3]
+        assert all(new.facts[row] is fact for row, fact in zip([1, 2, 3], old.facts, strict=True))
+
+    def test_a_passage_may_state_again_what_only_it_stated(self):
+        old = vocabulary_of(self.FIRST)
+        change = old.changed(torch.tensor([-1]), {0: Stated.of(self.FIRST, TextOptions())})
+        assert (change.phrase_idx.tolist(), change.fact_idx.tolist()) == ([0, 1, 2], [0, 1])
+        assert rows_of(change.vocabulary.statements) == rows_of(old.statements)
+
+
 def small_index() -> Index:
     """Passage 0: Ana works at Acme, twice; passage 1: Ana works at Acme, Acme is Acme; passage 2: nothing."""
     extractions = (
@@ -94,7 +129,8 @@ def small_index() -> Index:
         text=TextOptions(),
         graph_options=options,
         passages=tuple(Passage(id, id) for id in ("p0", "p1", "p2")),
-        extractions=extractions,
+        extractions=Extractions.of(extractions),
+        failed={},
         phrases=vocabulary.phrases,
         facts=vocabulary.facts,
         statements=vocabulary.statements,

@@ -11,11 +11,11 @@ from hipporag_torch.graph_construction import GraphOptions, ReferenceGraphOption
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import EmbedderIdentity
+from hipporag_torch.reports import FailedPassage, SourceReport
 from hipporag_torch.text import TextOptions
 from hipporag_torch.types import (
     Document,
     Extraction,
-    FailedPassage,
     Passage,
     Progress,
     Role,
@@ -38,6 +38,9 @@ TEXTS = list(STATED)
 
 class FakeExtractor:
     """States what a table says, and notes what it was asked. Texts in `failing` fail."""
+
+    producer = "fake"
+    calls_per_passage = 2
 
     def __init__(self, stated: Stated = STATED, failing: Sequence[str] = ()) -> None:
         self.stated = stated
@@ -148,6 +151,32 @@ class TestAdd:
         embedder = FakeEmbedder()
         indexed(TEXTS[0], indexer=indexer_of(embedder=embedder, text=TextOptions(fact_template="repr")))
         assert ("fact", "('ana', 'works at', 'acme')") in embedder.asked
+
+    def test_each_source_has_its_own_counts(self):
+        indexer = indexer_of(FakeExtractor(failing=[TEXTS[2]]))
+        index = indexed(Document(TEXTS[0], "a"), indexer=indexer)
+        documents = [
+            Document(TEXTS[1], "b"),
+            Document(TEXTS[0], "b"),
+            Document(TEXTS[2], "b"),
+            Document(TEXTS[2], "a"),
+            Document(TEXTS[0], "a"),
+            Document(TEXTS[3]),
+        ]
+        _, report = indexer.add(index, documents)
+        assert list(report.sources.items()) == [
+            ("b", SourceReport(passages_added=2, passages_known=1, failed=1)),
+            ("a", SourceReport(passages_added=1, passages_known=1, failed=1)),
+            (ID(TEXTS[3]), SourceReport(passages_added=1)),
+        ]
+        assert (report.passages_added, report.passages_known) == (3, 1)
+
+    def test_the_passages_that_do_not_change_stay_the_same_objects(self):
+        indexer = indexer_of()
+        old = indexed(Document(TEXTS[0], "a"), Document(TEXTS[1], "a"), indexer=indexer)
+        new, _ = indexer.add(old, [Document(TEXTS[0], "a"), Document(TEXTS[1], "b"), Document(TEXTS[2])])
+        same = [p.text for p in new.passages if any(p is other for other in old.passages)]
+        assert same == [TEXTS[0]]
 
     def test_only_what_is_new_is_extracted_and_embedded(self):
         extractor, embedder = FakeExtractor(), FakeEmbedder()
@@ -532,6 +561,8 @@ def test_progress_names_the_stages():
     seen: list[str] = []
     indexer = indexer_of()
     indexer.add(
-        indexer.empty(), [Document(text) for text in TEXTS], lambda stage, done, total: seen.append(stage)
+        indexer.empty(),
+        [Document(text) for text in TEXTS],
+        progress=lambda stage, done, total: seen.append(stage),
     )
     assert set(seen) == {"embed passage", "embed phrase", "embed fact", "synonyms"}

@@ -47,9 +47,15 @@ def test_well_formed(extract: Callable[..., Extraction]) -> None:
     extraction = extract(
         extracted_entities=["Marie", "Warsaw", "Marie"], extracted_triples=[["Marie", "born in", "Warsaw"]]
     )
-    assert extraction == Extraction(
-        entities=("Marie", "Warsaw"), triples=(MARIE,), producer="stored:openie.json"
-    )
+    assert (extraction.entities, extraction.triples) == (("Marie", "Warsaw"), (MARIE,))
+    assert (extraction.status, extraction.reason, extraction.dropped) == ("ok", "", {})
+
+
+def test_the_producer_changes_with_the_content_of_the_file(write: Write) -> None:
+    first = StoredExtractor(path=write({"docs": []})).producer
+    assert first.startswith("stored:openie.json:")
+    assert StoredExtractor(path=write({"docs": []})).producer == first
+    assert StoredExtractor(path=write({"docs": [{"passage": "p"}]})).producer != first
 
 
 @pytest.mark.parametrize(

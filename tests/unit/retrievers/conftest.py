@@ -53,6 +53,9 @@ class TableEmbedder:
 
 
 class GivenExtractor:
+    producer = "given"
+    calls_per_passage = 0
+
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
 
