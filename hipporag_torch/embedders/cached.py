@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from jaxtyping import Float32
+from jaxtyping import Bool, Float32
 from torch import Tensor
 
 from hipporag_torch.embedders.cache import EmbeddingCache
-from hipporag_torch.embedders.check import checked_texts, embedded
+from hipporag_torch.embedders.missing import embed_missing
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.protocols import Embedder, EmbedderIdentity, Progress, no_progress
 from hipporag_torch.types import Role
@@ -45,26 +45,25 @@ class CachedEmbedder:
         self, texts: Sequence[str], role: Role, progress: Progress = no_progress
     ) -> Float32[Tensor, "texts dim"]:
         """As every embedder's; `progress` counts distinct texts, those that the cache held included."""
-        row_of = {text: row for row, text in enumerate(dict.fromkeys(checked_texts(texts)))}
-        unique = list(row_of)
         identity, instruction = self.identity, self.instruction(role)
-        found, rows = self._cache.get(identity, instruction, unique)
-        missing = [row for row, known in enumerate(found.tolist()) if not known]
-        held = len(unique) - len(missing)
-        self.hits += held
-        self.misses += len(missing)
-        if held:
-            progress(f"embed {role}", held, len(unique))
-        for start in range(0, len(missing), self._chunk_size):
-            chosen = missing[start : start + self._chunk_size]
-            chunk = [unique[row] for row in chosen]
-            shifted = _shifted(progress, by=held + start, total=len(unique))
-            emb = embedded(self._embedder, chunk, role, shifted)
+
+        def known(unique: list[str]) -> tuple[Bool[Tensor, " texts"], Float32[Tensor, "texts dim"]]:
+            found, rows = self._cache.get(identity, instruction, unique)
+            held = int(found.sum())
+            self.hits += held
+            self.misses += len(unique) - held
+            return found, rows
+
+        def keep(chunk: list[str], emb: Float32[Tensor, "texts dim"]) -> Float32[Tensor, "texts dim"]:
             self._cache.put(identity, instruction, chunk, emb)
-            rows[chosen] = emb
-        return rows if len(unique) == len(texts) else rows[[row_of[text] for text in texts]]
+            return emb
 
-
-def _shifted(progress: Progress, *, by: int, total: int) -> Progress:
-    """Progress within a chunk, told as progress of the whole call."""
-    return lambda stage, done, _: progress(stage, by + done, total)
+        return embed_missing(
+            self._embedder,
+            texts,
+            role,
+            known=known,
+            keep=keep,
+            chunk_size=self._chunk_size,
+            progress=progress,
+        )

@@ -1,18 +1,25 @@
 import math
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from hipporag_torch.embedders.hashing import HashingEmbedder
-from hipporag_torch.errors import BackendError, CompatibilityError, InputError
+from hipporag_torch.errors import BackendError, CompatibilityError, ConfigError, InputError
 from hipporag_torch.extractors.none import NoExtractor
+from hipporag_torch.graph_construction import GraphOptions
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import Embedder, EmbedderIdentity, Progress, no_progress
+from hipporag_torch.retrievers.bm25 import BM25Retriever
 from hipporag_torch.retrievers.hipporag import HippoRAGRetriever
 from hipporag_torch.types import Document, Extraction, Passage, Role, Triple
+
+from .store.conftest import TOVE, CountingEmbedder, CountingExtractor, Open, opener, state_of
 
 # The first two make the phrases ada vale, northwind press (twice) and in bergen.
 ADA = "Ada Vale founded Northwind Press."
@@ -243,3 +250,178 @@ def test_cases_of_phrase_keys(triples: list[tuple[str, str, str]]) -> None:
     assert set(memory.index.phrases) == subjects | {object_ for _, _, object_ in triples}
     if "北京" in subjects:
         assert found(memory, "北京")[0] == "北京位于中国"
+
+
+# ---- in a directory
+
+
+@pytest.fixture
+def open_memory(tmp_path: Path) -> Iterator[Open]:
+    with opener(tmp_path) as open_one:
+        yield open_one
+
+
+def test_a_reader_keeps_its_generation_until_it_refreshes(open_memory: Open) -> None:
+    memory = open_memory()
+    memory.add([ADA])
+    reader = open_memory(read_only=True)
+    before, retriever = reader.index, reader.index.passages
+    memory.add([BERGEN])
+    memory.remove(texts=[ADA])
+    assert reader.index is before
+    assert [e.status for e in reader.index.extractions] == ["ok"]
+    assert reader.index.passages == retriever
+    assert reader.refresh()
+    assert [passage.text for passage in reader.index.passages] == [BERGEN]
+    assert not reader.refresh()
+
+
+def test_two_handles_that_take_turns_lose_nothing(open_memory: Open) -> None:
+    first, second = open_memory(), open_memory()
+    first.add([ADA])
+    second.add([BERGEN])
+    first.remove(texts=[ADA])
+    second.add([BREAD])
+    first.add([TOVE])
+    second.refresh()
+    assert state_of(second.index) == state_of(first.index)
+    with open_memory("fresh") as fresh:
+        fresh.add([BERGEN, BREAD, TOVE])
+        assert state_of(fresh.index) == state_of(first.index)
+    assert first.check().findings == ()
+
+
+@pytest.mark.slow
+def test_another_process_commits_between_two_changes_of_this_one(open_memory: Open, tmp_path: Path) -> None:
+    memory = open_memory()
+    memory.add([ADA])
+    code = (
+        "import sys; from hipporag_torch.hipporag import HippoRAG\n"
+        "from hipporag_torch.embedders.hashing import HashingEmbedder\n"
+        "from hipporag_torch.extractors.none import NoExtractor\n"
+        "with HippoRAG.open(sys.argv[1], embedder=HashingEmbedder(dim=32), extractor=NoExtractor()) as m:\n"
+        "    m.add([sys.argv[2]])\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "index"), BERGEN], check=True, timeout=60)
+    assert [passage.text for passage in memory.index.passages] == [ADA]
+    memory.add([BREAD])
+    assert {passage.text for passage in memory.index.passages} == {ADA, BERGEN, BREAD}
+    assert memory.check().findings == ()
+
+
+def test_options_that_another_handle_changed_are_those_of_the_next_change(open_memory: Open) -> None:
+    first, second = open_memory(), open_memory()
+    first.add([ADA, BERGEN])
+    options = GraphOptions(synonym_threshold=0.2)
+    second.rebuild_graph(options)
+    first.add([TOVE])
+    assert first.index.graph_options == options
+    assert first.check().findings == ()
+
+
+def test_reading_alone_writes_nothing_and_changes_are_refused(open_memory: Open, tmp_path: Path) -> None:
+    with open_memory() as memory:
+        memory.add([ADA, BERGEN, BREAD])
+        memory.remove(texts=[BREAD])
+    folder = tmp_path / "index"
+
+    def listing() -> dict[str, tuple[int, bytes]]:
+        return {
+            str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+            for path in [folder, *sorted(folder.rglob("*"))]
+        }
+
+    before = listing()
+    reader = open_memory(read_only=True, embedder=CountingEmbedder(), extractor=CountingExtractor())
+    assert reader.retrieve(["Who founded Northwind Press?"])[0].passages
+    assert reader.stats().counts.passages == 2
+    assert reader.check().findings == ()
+    assert reader.plan_add([BREAD]).passages_new == 1
+    assert reader.plan_remove(texts=[ADA]).passages_removed
+    assert not reader.refresh()
+    for name, change in {
+        "add": lambda: reader.add([BREAD]),
+        "update": lambda: reader.update(reader.index.passages[0].id, [BREAD]),
+        "remove": lambda: reader.remove(texts=[ADA]),
+        "retry": reader.retry_failed,
+        "reextract": reader.reextract,
+        "rebuild_graph": lambda: reader.rebuild_graph(GraphOptions()),
+        "reembed": lambda: reader.reembed(CountingEmbedder(dim=8)),
+        "compact": reader.compact,
+    }.items():
+        with pytest.raises(ConfigError, match=f"was opened read-only, so {name} cannot change it"):
+            change()
+    assert listing() == before
+
+
+def test_without_an_embedder_all_works_that_needs_none(open_memory: Open, tmp_path: Path) -> None:
+    with open_memory() as memory:
+        memory.add([ADA, BERGEN, BREAD])
+        memory.remove(texts=[BREAD])
+        memory.reembed(CountingEmbedder(dim=16))
+    words = lambda index: BM25Retriever(index=index)  # noqa: E731
+    extractor = CountingExtractor()
+    with HippoRAG.open(tmp_path / "index", extractor=extractor, make_retriever=words) as memory:
+        assert found(memory, "Who founded Northwind Press?")[0] == ADA
+        assert memory.stats().embedder.dim == 16
+        memory.remove(texts=[ADA])
+        memory.compact()
+        assert found(memory, "Where does Northwind Press stand?") == [BERGEN]
+        with pytest.raises(ConfigError, match=r"texts have to be embedded, but no embedder.*name='hashing'"):
+            memory.add([TOVE])
+        assert memory.check().findings == ()
+    with open_memory(embedder=CountingEmbedder(dim=16)) as memory:
+        memory.add([TOVE])
+        assert extractor.asked == [TOVE]
+    with (
+        HippoRAG.open(tmp_path / "index") as memory,
+        pytest.raises(ConfigError, match=r"embedded, but no embedder was stated"),
+    ):
+        memory.retrieve(["Who?"])
+
+
+def test_without_an_extractor_nothing_is_extracted(open_memory: Open, tmp_path: Path) -> None:
+    with open_memory() as memory:
+        memory.add([ADA])
+    with HippoRAG.open(tmp_path / "index", embedder=CountingEmbedder()) as memory:
+        with pytest.raises(
+            ConfigError, match=r"1 passages have to be extracted, but no extractor was stated"
+        ):
+            memory.add([BERGEN])
+        assert memory.add([Document(ADA, "x.md")]).passages_known == 1
+
+
+def test_what_changes_nothing_commits_nothing(open_memory: Open) -> None:
+    memory = open_memory()
+    memory.add([ADA])
+    generation = memory.stats().disk.generation  # pyright: ignore[reportOptionalMemberAccess]
+    memory.add([ADA])
+    memory.add([])
+    memory.remove(source_ids=["nobody"])
+    memory.retry_failed()
+    assert memory.stats().disk.generation == generation  # pyright: ignore[reportOptionalMemberAccess]
+    memory.add([Document(ADA, "x.md")])
+    assert memory.stats().disk.generation == generation + 1  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_a_memory_in_the_process_has_no_directory_to_look_after() -> None:
+    memory = memory_of(ADA)
+    for act in (memory.check, memory.repair, memory.compact, lambda: memory.reembed(CountingEmbedder())):
+        with pytest.raises(InputError, match=r"is for a memory in a directory.*HippoRAG.open"):
+            act()
+    assert not memory.refresh()
+    memory.close()
+
+
+def test_plans_of_a_memory_in_a_directory_pay_for_nothing(open_memory: Open) -> None:
+    extractor, embedder = CountingExtractor(), CountingEmbedder()
+    memory = open_memory(extractor=extractor, embedder=embedder)
+    memory.add([Document(ADA, "a.md")])
+    before, asked = memory.stats(), (list(extractor.asked), list(embedder.asked))
+    assert memory.plan_add([BERGEN, ADA]).extractor_calls == 1
+    assert memory.plan_update("a.md", [BREAD]).passages_removed == (memory.index.text.passage_id(ADA),)
+    assert memory.plan_reextract().extractor_calls == 1
+    assert memory.plan_retry_failed().extractor_calls == 0
+    assert memory.plan_remove(source_ids=["a.md"]).phrases_removed == 2
+    assert memory.stats() == before
+    assert (extractor.asked, embedder.asked) == asked
