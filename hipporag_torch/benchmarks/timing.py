@@ -27,6 +27,21 @@ def interleaved_ms(
     return [median(times) for times in measured]
 
 
+def interleaved_seconds(contenders: Sequence[Callable[[int], object]], *, rounds: int) -> list[float]:
+    """Seconds per call of each contender: the median over `rounds` in which they take turns.
+
+    Each is called once a round, with the number of the round, and never to warm up: for what changes
+    something by its call.
+    """
+    measured: list[list[float]] = [[] for _ in contenders]
+    for number in range(rounds):
+        for times, contender in zip(measured, contenders, strict=True):
+            start = time.perf_counter()
+            contender(number)
+            times.append(time.perf_counter() - start)
+    return [median(times) for times in measured]
+
+
 def _turn_ms(contender: Callable[[], object], device: torch.device) -> float:
     calls, start = 0, time.perf_counter()
     while calls == 0 or time.perf_counter() - start < _TURN_SECONDS:

@@ -27,7 +27,7 @@ class StoredExtractor:
 
     def __init__(self, *, path: str | Path) -> None:
         self._path = Path(path)
-        self._docs = _docs_by_passage(self._path)
+        self._docs = docs_by_passage(self._path)
         self._digest = hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
 
     @property
@@ -52,7 +52,12 @@ class StoredExtractor:
         return Extraction(entities, triples, producer=producer, dropped=dict(sorted(dropped.items())))
 
 
-def _docs_by_passage(path: Path) -> dict[str, Mapping[str, Any]]:
+def docs_by_passage(path: Path) -> dict[str, Mapping[str, Any]]:
+    """The documents of an extraction file by their passage, in the file's order.
+
+    Raises `ConfigError` if the file is missing, `InputError` if it is not of HippoRAG's shape, or if a
+    passage stands twice with different extractions.
+    """
     if not path.is_file():
         raise ConfigError(
             f"there is no extraction file {path} (looked from {Path.cwd()}); set extractor.path, "

@@ -2,16 +2,29 @@
 
 import pytest
 
-from hipporag_torch.fact_filters import KeepAllFacts
+from hipporag_torch.chat import ChatReply, Prompt
+from hipporag_torch.fact_filters import KeepAllFacts, LLMFactFilter
+from hipporag_torch.llms.scripted import ScriptedChatModel
 from hipporag_torch.protocols import FactFilter
 from hipporag_torch.types import Triple
 
 FACTS = [Triple("ada vale", "founded", "northwind press"), Triple("bergen", "lies in", "norway")]
 
 
-@pytest.fixture(params=["none"])
+def chooses(prompt: Prompt) -> str:
+    return '{"useful": [2, 1, 7]}'
+
+
+def fails(prompt: Prompt) -> ChatReply:
+    return ChatReply("", "error", error="the endpoint is down")
+
+
+@pytest.fixture(params=["none", "llm", "llm that fails", "llm that babbles"])
 def fact_filter(request: pytest.FixtureRequest) -> FactFilter:
-    return {"none": KeepAllFacts}[request.param]()
+    replies = {"llm": chooses, "llm that fails": fails, "llm that babbles": lambda prompt: "[[[ hm"}
+    if request.param == "none":
+        return KeepAllFacts()
+    return LLMFactFilter(llm=ScriptedChatModel(replies=replies[request.param]))
 
 
 def test_one_decision_per_question_in_order(fact_filter: FactFilter) -> None:

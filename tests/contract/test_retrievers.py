@@ -7,10 +7,13 @@ from typing import Any, get_args
 
 import pytest
 
+from hipporag_torch.chat import Prompt
 from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.errors import ConfigError, InputError
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
+from hipporag_torch.ircot import IRCoTRetriever
+from hipporag_torch.llms.scripted import ScriptedChatModel
 from hipporag_torch.protocols import Progress, Retriever, no_progress
 from hipporag_torch.retrievers.bm25 import BM25Retriever
 from hipporag_torch.retrievers.dense import DenseRetriever
@@ -42,6 +45,9 @@ Make = Callable[..., Retriever]
 
 
 class GivenExtractor:
+    producer = "given"
+    calls_per_passage = 0
+
     def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
         return [Extraction(triples=TRIPLES[passage.text]) for passage in passages]
 
@@ -56,15 +62,25 @@ def index() -> Index:
     return index_of(*TRIPLES)
 
 
-@pytest.fixture(params=["hipporag", "dense", "bm25"])
+def thinks(prompt: Prompt) -> str:
+    """Asks in other words twice, and is done."""
+    question, _, told = prompt[-1].text.rpartition("Question: ")[2].partition("\n\nThoughts so far:\n")
+    # These words share no hash with the facts: a cosine of 0 is then exactly 0, in any batch.
+    return [f"Surely {question}", f"Tell me {question}", "So the answer is: bread"][len(told.splitlines())]
+
+
+@pytest.fixture(params=["hipporag", "dense", "bm25", "ircot"])
 def make(request: pytest.FixtureRequest, index: Index) -> Make:
     """A way to make the retriever; `options` are for those that have them."""
 
     def made(over: Index = index, **options: Any) -> Retriever:
         if request.param == "bm25":
             return BM25Retriever(index=over)
-        kind = HippoRAGRetriever if request.param == "hipporag" else DenseRetriever
-        return kind(index=over, embedder=EMBEDDER, **options)
+        kind = DenseRetriever if request.param == "dense" else HippoRAGRetriever
+        plain = kind(index=over, embedder=EMBEDDER, **options)
+        if request.param == "ircot":
+            return IRCoTRetriever(retriever=plain, llm=ScriptedChatModel(replies=thinks), max_steps=4)
+        return plain
 
     return made
 
@@ -196,4 +212,12 @@ def test_asking_for_a_trace_changes_nothing_else(make: Make) -> None:
 def test_what_it_reads_is_stated(make: Make) -> None:
     retriever = make()
     expected = {HippoRAGRetriever: "graph", DenseRetriever: "vectors", BM25Retriever: "texts"}
-    assert retriever.reads == expected[type(retriever)]
+    assert retriever.reads == expected.get(type(retriever), "graph")
+
+
+@pytest.mark.parametrize("wrapped", [HippoRAGRetriever, DenseRetriever])
+def test_a_wrapping_retriever_reads_what_it_wraps_reads(index: Index, wrapped: type) -> None:
+    looped = IRCoTRetriever(
+        retriever=wrapped(index=index, embedder=EMBEDDER), llm=ScriptedChatModel(replies=thinks)
+    )
+    assert looped.reads == wrapped.reads

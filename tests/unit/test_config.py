@@ -1,10 +1,12 @@
 """Configs against the code: every key is known, explained and does something."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,19 @@ from omegaconf import DictConfig, OmegaConf
 from hipporag_torch.config import (
     build_dataset,
     build_embedder,
+    build_kept_embedder,
     build_memory,
     compose,
     conf_dir,
+    embedder_settings,
     require_known_keys,
+    stated_groups,
 )
 from hipporag_torch.embedders.cached import CachedEmbedder
 from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.errors import CompatibilityError, ConfigError
 from hipporag_torch.graph_construction import GraphOptions
+from hipporag_torch.opening import lacks_corpus, open_memory
 from hipporag_torch.ops.ppr import PPROptions
 from hipporag_torch.retrievers.seeding import ReferenceSeeding
 from hipporag_torch.text import TextOptions
@@ -141,7 +147,7 @@ def test_every_key_is_explained_where_it_stands(path: Path) -> None:
             explained = False
 
 
-@pytest.mark.parametrize("primary", ["evaluate", "retrieve", "compare"])
+@pytest.mark.parametrize("primary", ["evaluate", "retrieve", "compare", "index"])
 def test_unknown_top_level_key(primary: str) -> None:
     with pytest.raises(ConfigError, match=f"unknown key nonsense; {primary} takes .*"):
         require_known_keys(compose(primary, ["+nonsense=1"]), primary)
@@ -291,6 +297,96 @@ def test_options_reach_their_objects() -> None:
     assert index.embedder.instructions == (("passage", "p"),)
     assert index.graph_options.synonym_threshold == 0.9
     assert index.text == TextOptions(normalisation="reference", fact_template="repr", content_id="md5")
+
+
+def test_what_a_command_line_states() -> None:
+    overrides = [
+        "embedder=minilm",
+        "text.content_id=md5",
+        "+graph.x=1",
+        "~ppr",
+        "hydra/job_logging=none",
+        "top_k=3",
+    ]
+    assert stated_groups(overrides) == {"embedder", "text", "graph", "ppr", "hydra", "top_k"}
+    assert stated_groups([]) == frozenset()
+
+
+def test_an_index_remembers_how_its_embedder_is_built(tmp_path: Path) -> None:
+    stated = [f"index.path={tmp_path / 'index'}", "dataset=sample", "extractor=sample", "runtime.device=cpu"]
+    stated += [
+        "runtime.cache=false",
+        "embedder=hashing",
+        "embedder.dim=32",
+        "embedder.instructions.fact='a: {b}'",
+    ]
+    cfg = compose("retrieve", stated)
+    assert lacks_corpus(cfg)
+    with open_memory(cfg, stated) as memory:
+        identity = memory.embedder.identity
+        memory.add(["Rye bread."])
+        memory.retrieve(["bread"])
+    plain = [o for o in stated if not o.startswith(("embedder", "dataset", "extractor"))]
+    cfg = compose("retrieve", plain)
+    assert not lacks_corpus(cfg)
+    with open_memory(cfg, plain) as memory:
+        assert memory.embedder.identity == identity
+        assert [p.text for p in memory.retrieve(["bread"])[0].passages] == ["Rye bread."]
+    with pytest.raises(CompatibilityError, match=r"dim=32.*dim=16"):
+        open_memory(compose("retrieve", [*plain, "embedder=hashing", "embedder.dim=16"]), stated)
+    with pytest.raises(ConfigError, match=r"open_memory\(cfg, overrides\)"):
+        build_memory(cfg)
+
+
+def test_what_is_kept_of_an_embedder_leaves_out_the_device() -> None:
+    cfg = compose("retrieve", ["embedder=minilm", "runtime.device=cpu"])
+    kept = json.loads(embedder_settings(cfg, HashingEmbedder().identity))
+    assert "device" not in kept
+    assert kept["_target_"] == "hipporag_torch.embedders.minilm.packaged_minilm"
+
+
+def test_a_hub_model_is_kept_with_the_commit_that_was_used() -> None:
+    cfg = compose("retrieve", ["embedder=sentence_transformers", "embedder.model=some/model"])
+    identity = replace(HashingEmbedder().identity, weights="c" * 40)
+    assert json.loads(embedder_settings(cfg, identity))["revision"] == "c" * 40
+    here = compose("retrieve", ["embedder=sentence_transformers", "embedder.model=."])
+    assert json.loads(embedder_settings(here, identity))["model"] == str(Path.cwd())
+
+
+HASHING = "hipporag_torch.embedders.hashing.HashingEmbedder"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "does not say how its embedder is built"),
+        ([1], "does not say how its embedder is built"),
+        ({"_target_": "os.system", "command": "true"}, "names 'os.system' as its embedder"),
+        ({"_target_": "hipporag_torch.embedders.cache.Path.write_text"}, "which is none of conf/embedder"),
+        ({"_target_": "hipporag_torch.embedders.cache.EmbeddingCache", "path": "x"}, "none of conf/embedder"),
+        ({"_target_": ["os.system"]}, "none of conf/embedder"),
+        ({"_target_": HASHING, "instructions": {"_target_": "os.getcwd"}}, "by more than plain values"),
+        (
+            {"_target_": HASHING, "instructions": {"fact": [{"_target_": "os.getcwd"}]}},
+            "more than plain values",
+        ),
+        ({"_target_": HASHING, "_args_": [1]}, "by more than plain values"),
+        ({"_target_": HASHING, "instructions": {"fact": "${oc.env:HOME}"}}, "by more than plain values"),
+        ({"_target_": HASHING, "dim": 8, "nonsense": 1}, "unknown key embedder.nonsense"),
+        (
+            {
+                "_target_": "hipporag_torch.embedders.sentence_transformer.SentenceTransformerEmbedder",
+                "model": "some/model",
+                "trust_remote_code": True,
+            },
+            "runs code that comes with its model, which an index cannot ask for",
+        ),
+    ],
+)
+def test_an_index_builds_nothing_but_a_plain_embedder_of_ours(settings: Any, message: str) -> None:
+    cfg = compose("retrieve", small())
+    with pytest.raises(ConfigError, match=message):
+        build_kept_embedder(cfg, json.dumps(settings), HashingEmbedder().identity, Path("some_index"))
 
 
 def test_importing_the_composition_root_is_light() -> None:

@@ -1,6 +1,5 @@
-"""Readers: ranked passages → an answer. The extractive one needs no language model, and says so."""
+"""Reading without a language model: the answer is a sentence of the passages."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,11 +12,10 @@ from hipporag_torch.errors import ConfigError
 from hipporag_torch.lexical import lexical_tokens
 from hipporag_torch.ops.topk import stable_topk
 from hipporag_torch.protocols import Embedder
+from hipporag_torch.readers.sentences import split_sentences
 from hipporag_torch.types import Answer, Passage, Ranking
 
 EXTRACTIVE = "extractive: the best supported sentence; no language model was used"
-# After a full stop only before what can begin a sentence: "No. 4" and "3.5" are not ends.
-_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)]))\s+(?=[\"'“‘(]*[^\W\d_a-z])|(?<=[。！？])\s*")
 # What asks, and says nothing about the answer.
 _ASKING = frozenset(
     [
@@ -102,7 +100,7 @@ class ExtractiveReader:
         return Answer(
             question=ranking.question,
             text=chain[-1].text if chain else "",
-            passage_ids=tuple(passage.id for passage in ranking.passages[: self._qa_top_k]),
+            passages=ranking.passages[: self._qa_top_k],
             citations=tuple(sentence.passage.id for sentence in chain),
             score=score,
             method=EXTRACTIVE,
@@ -114,12 +112,6 @@ class ExtractiveReader:
             for passage in ranking.passages[: self._qa_top_k]
             for text in split_sentences(passage.text.removeprefix(f"{passage.title}\n"))
         ]
-
-
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, whitespace squeezed; lines are sentences of their own."""
-    parts = (part for line in text.splitlines() for part in _SENTENCE_END.split(line))
-    return [sentence for part in parts if (sentence := " ".join(part.split()))]
 
 
 def _best(likeness: Float32[Tensor, " sentences"]) -> tuple[int, float]:

@@ -1,4 +1,4 @@
-"""Recognition memory: which of the best-matching facts are allowed to seed the walk."""
+"""No recognition memory: whatever matches best seeds the walk."""
 
 from collections.abc import Sequence
 

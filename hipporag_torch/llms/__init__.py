@@ -1,0 +1,1 @@
+"""Chat models: what answers prompts, and what is put around it."""

@@ -1,0 +1,53 @@
+"""A chat model that counts what it was asked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.protocols import ChatModel, Progress, no_progress
+
+
+class MeteredChatModel:
+    """Wraps any chat model and adds up the usage of its replies, those of a batch that failed included.
+
+    Roles that share a model have a meter each.
+    """
+
+    def __init__(self, *, model: ChatModel) -> None:
+        self._model = model
+        self.usage = Usage()
+
+    @property
+    def identity(self) -> ChatIdentity:
+        return self._model.identity
+
+    @property
+    def context_tokens(self) -> int | None:
+        return self._model.context_tokens
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return self._model.count_tokens(prompt)
+
+    def reply(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        accept: Accept = accept_all,
+        progress: Progress = no_progress,
+    ) -> list[ChatReply]:
+        def counted(number: int, reply: ChatReply) -> bool:
+            self.usage += reply.usage
+            return accept(number, reply)
+
+        return self._model.reply(
+            prompts, schema=schema, max_tokens=max_tokens, accept=counted, progress=progress
+        )
+
+    def stream(
+        self, prompt: Prompt, show: Callable[[str], None], *, max_tokens: int | None = None
+    ) -> ChatReply:
+        reply = self._model.stream(prompt, show, max_tokens=max_tokens)
+        self.usage += reply.usage
+        return reply
