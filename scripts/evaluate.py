@@ -2,13 +2,15 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
+from hipporag_torch.config import build_dataset, conf_dir, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.console_reports import show_opened
 from hipporag_torch.evaluation import (
     Evaluation,
     check_gold,
@@ -19,6 +21,7 @@ from hipporag_torch.evaluation import (
 )
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.hipporag import HippoRAG
+from hipporag_torch.opening import lacks_corpus, open_memory, report_of
 from hipporag_torch.reports import AddReport
 from hipporag_torch.types import Dataset
 
@@ -34,33 +37,57 @@ def main(cfg: DictConfig) -> None:
 def run(cfg: DictConfig, directory: Path) -> None:
     ks = list(cfg.ks) if OmegaConf.is_list(cfg.ks) else cfg.ks
     top_k = retrieval_depth(ks, cfg.top_k)
-    memory = build_memory(cfg)
     dataset = build_dataset(cfg).load()
     answers = None if cfg.answers is None else read_answers(cfg.answers)
-    if message := check_gold(dataset, memory.index.text).message:
-        warn(message)
-    start = time.perf_counter()
-    with progress_bar() as progress:
-        report = memory.add(dataset.documents, progress)
-        indexed = time.perf_counter()
-        evaluation = evaluate(
-            dataset,
-            memory.retriever,
-            text=memory.index.text,
-            ks=ks,
-            top_k=top_k,
-            batch_size=cfg.runtime.batch_size,
-            answers=answers,
-            progress=progress,
+    fills = lacks_corpus(cfg)
+    with open_memory(cfg, list(HydraConfig.get().overrides.task), fills=fills) as memory:
+        if message := check_gold(dataset, memory.index.text).message:
+            warn(message)
+        if not fills:
+            show_opened(cfg.index.path, memory.index)
+            warn_absent(cfg, dataset, memory)
+        start = time.perf_counter()
+        with progress_bar() as progress:
+            report = memory.add(dataset.documents, progress) if fills else report_of(memory.index)
+            indexed = time.perf_counter()
+            evaluation = evaluate(
+                dataset,
+                memory.retriever,
+                text=memory.index.text,
+                ks=ks,
+                top_k=top_k,
+                batch_size=cfg.runtime.batch_size,
+                answers=answers,
+                progress=progress,
+            )
+        seconds = {"questions": time.perf_counter() - indexed}
+        if fills:
+            seconds = {**report.seconds, "index": indexed - start, **seconds}
+        extra = {"seconds": seconds, "index": summary(cfg, memory, report, fills)}
+        write_run(directory, evaluation, extra=extra)
+        show(cfg, dataset, memory, report, evaluation)
+    spent = f"indexed in {seconds['index']:.1f} s, questions asked" if fills else "questions asked"
+    console.print(f"{spent} in {seconds['questions']:.2f} s; written to {directory}", soft_wrap=True)
+
+
+def summary(cfg: DictConfig, memory: HippoRAG, report: AddReport, fills: bool) -> dict[str, Any]:
+    """What metrics.json says of the index."""
+    said = index_summary(memory.index, report)
+    if not fills:
+        # Only an add sees what the embedder cuts.
+        del said["truncated"]
+    return said if cfg.index.path is None else {**said, "path": str(cfg.index.path)}
+
+
+def warn_absent(cfg: DictConfig, dataset: Dataset, memory: HippoRAG) -> None:
+    """Say so if the index, which is taken as it is, lacks passages of the corpus."""
+    plan = memory.plan_add(dataset.documents)
+    if absent := plan.passages_new:
+        warn(
+            f"{absent:,} of {absent + plan.passages_known:,} passages of the corpus are not in the index "
+            f"{cfg.index.path}, so they cannot be found; scripts/index.py action=add puts them in. If it was "
+            "made with another chunker, state that"
         )
-    seconds = {**report.seconds, "index": indexed - start, "questions": time.perf_counter() - indexed}
-    write_run(directory, evaluation, extra={"seconds": seconds, "index": index_summary(memory.index, report)})
-    show(cfg, dataset, memory, report, evaluation)
-    console.print(
-        f"indexed in {seconds['index']:.1f} s, questions asked in {seconds['questions']:.2f} s; "
-        f"written to {directory}",
-        soft_wrap=True,
-    )
 
 
 def show(
@@ -105,9 +132,9 @@ def show_report(report: AddReport, *, reads_facts: bool) -> None:
             "they are found by their vectors alone"
         )
     if report.failed:
-        first = report.failed[0]
+        first, total = report.failed[0], report.passages_added + report.passages_known
         warn(
-            f"{len(report.failed):,} of {report.passages_added:,} passages have no extraction and are found "
+            f"{len(report.failed):,} of {total:,} passages have no extraction and are found "
             f"by their vectors alone; the first: {first.passage_id}, {first.reason}"
         )
 

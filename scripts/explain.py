@@ -11,10 +11,12 @@ from rich.markup import escape
 from rich.text import Text
 from rich.tree import Tree
 
-from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
-from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, warn
+from hipporag_torch.config import build_dataset, conf_dir, require_known_keys
+from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties
+from hipporag_torch.console_reports import show_opened, warn_of_failed
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.explanation import ExplainedPassage, Explanation, explain, passage_title
+from hipporag_torch.opening import lacks_corpus, open_memory
 from hipporag_torch.retrievers.questions import check_call
 from hipporag_torch.types import TracedFact
 from hipporag_torch.viz.html import write_html
@@ -36,13 +38,17 @@ def run(cfg: DictConfig, directory: Path) -> None:
     if cfg.png:
         # Before the work, not after it.
         require_matplotlib()
-    memory = build_memory(cfg)
-    with progress_bar() as progress:
-        report = memory.add(build_dataset(cfg).documents(), progress)
-    if report.failed:
-        warn(f"{len(report.failed):,} passages have no extraction; the first: {report.failed[0].reason}")
-    ranking = memory.retrieve([question], top_k=cfg.top_k, trace=True)[0]
-    explanation = explain(memory.index, ranking, max_nodes=cfg.max_nodes)
+    fills = lacks_corpus(cfg)
+    documents = build_dataset(cfg).documents() if fills else ()
+    with open_memory(cfg, list(HydraConfig.get().overrides.task), fills=fills) as memory:
+        if fills:
+            with progress_bar() as progress:
+                report = memory.add(documents, progress)
+            warn_of_failed(report.failed)
+        else:
+            show_opened(cfg.index.path, memory.index)
+        ranking = memory.retrieve([question], top_k=cfg.top_k, trace=True)[0]
+        explanation = explain(memory.index, ranking, max_nodes=cfg.max_nodes)
     console.print(tree_of(explanation))
     for name in write(cfg, explanation, directory):
         console.print(f"written to {directory / name}", soft_wrap=True)

@@ -9,9 +9,11 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
-from hipporag_torch.config import build_dataset, build_memory, conf_dir, require_known_keys
-from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.config import build_dataset, conf_dir, require_known_keys
+from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table
+from hipporag_torch.console_reports import show_opened, warn_of_failed
 from hipporag_torch.errors import ConfigError
+from hipporag_torch.opening import lacks_corpus, open_memory
 from hipporag_torch.retrievers.questions import check_call
 from hipporag_torch.types import Ranking
 
@@ -27,12 +29,16 @@ def main(cfg: DictConfig) -> None:
 def run(cfg: DictConfig, directory: Path) -> None:
     questions = asked(cfg)
     check_call(questions, cfg.top_k)
-    memory = build_memory(cfg)
-    with progress_bar() as progress:
-        report = memory.add(build_dataset(cfg).documents(), progress)
-    if report.failed:
-        warn(f"{len(report.failed):,} passages have no extraction; the first: {report.failed[0].reason}")
-    rankings = memory.retrieve(questions, top_k=cfg.top_k, trace=cfg.trace)
+    fills = lacks_corpus(cfg)
+    documents = build_dataset(cfg).documents() if fills else ()
+    with open_memory(cfg, list(HydraConfig.get().overrides.task), fills=fills) as memory:
+        if fills:
+            with progress_bar() as progress:
+                report = memory.add(documents, progress)
+            warn_of_failed(report.failed)
+        else:
+            show_opened(cfg.index.path, memory.index)
+        rankings = memory.retrieve(questions, top_k=cfg.top_k, trace=cfg.trace)
     lines = [json.dumps(asdict(ranking), ensure_ascii=False, sort_keys=True) for ranking in rankings]
     (directory / "rankings.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for ranking in rankings:

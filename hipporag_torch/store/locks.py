@@ -95,7 +95,7 @@ def holders(path: Path) -> list[int]:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
         return []
-    # "1: FLOCK  ADVISORY  READ 1234 08:01:131 0 EOF": fifth the process, sixth the inode behind two more numbers.
+    # "1: FLOCK  ADVISORY  READ 1234 08:01:131 0 EOF": the process is fifth, the sixth ends with the inode.
     rows = [line.split() for line in lines]
     found = {int(row[4]) for row in rows if row[1] == "FLOCK" and row[5].split(":")[-1] == str(inode)}
     return sorted(found)
