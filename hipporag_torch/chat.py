@@ -39,6 +39,10 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        """What came since `other`, an earlier count."""
+        return Usage(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(Usage)))
+
 
 @dataclass(frozen=True)
 class ChatReply:

@@ -7,7 +7,8 @@ In a notebook: `memory = build_memory(compose("retrieve", ["extractor=none"]))`.
 import inspect
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,11 +31,22 @@ from hipporag_torch.graph_construction import AnyGraphOptions
 from hipporag_torch.hipporag import HippoRAG, MakeRetriever
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
+from hipporag_torch.ircot import retrieve_once
+from hipporag_torch.llms.cache import ReplyCache, ReplyCaches
+from hipporag_torch.llms.roles import ROLES, ChatModels, ModelRole
 from hipporag_torch.protocols import Chunker, Embedder, EmbedderIdentity, Extractor, Reader, Reads, Retriever
 from hipporag_torch.retrievers.questions import check_vectors
 from hipporag_torch.text import TextOptions
 
 _EMBEDDERS = "hipporag_torch.embedders."
+
+
+def _choose(flag: Any, then: Any, otherwise: Any) -> Any:
+    return then if flag is True else otherwise
+
+
+# In the primary configs: a dry run has no folder to write to.
+OmegaConf.register_new_resolver("if", _choose, replace=True)
 
 
 def conf_dir() -> Path:
@@ -53,17 +65,31 @@ def compose(primary: str, overrides: Sequence[str] = ()) -> DictConfig:
 def require_known_keys(cfg: DictConfig, primary: str) -> None:
     """Raise `ConfigError` for a key that nothing reads, as `+name=value` and `+group.name=value` can add."""
     own = cast(DictConfig, OmegaConf.load(conf_dir() / f"{primary}.yaml"))
-    groups = [name for entry in own.get("defaults", []) if isinstance(entry, DictConfig) for name in entry]
+    entries = [entry for entry in own.get("defaults", []) if isinstance(entry, DictConfig)]
+    # A group that a role has for itself, as llm@filter_llm, stands in the config under the latter name.
+    groups = [str(name).rpartition("@")[2] for entry in entries for name in entry]
     _require_among(cfg, {str(key) for key in [*own, *groups]} - {"defaults", "hydra"}, primary)
     for group, node in cfg.items_ex(resolve=False):
         if not isinstance(node, DictConfig):
             continue
         if "_target_" in node:
             _require_parameters(node, str(group))
+        elif str(group).endswith("_llm"):
+            raise ConfigError(
+                f"{group} has no model of its own yet; choose its kind first: llm@{group}=openai"
+            )
         else:
             nodes = [OmegaConf.load(path) for path in sorted((conf_dir() / str(group)).glob("*.yaml"))]
             known = {str(key) for known_node in [*nodes, own.get(str(group), {})] for key in known_node}
             _require_among(node, known, str(group), prefix=f"{group}.")
+
+
+def flag(cfg: DictConfig, key: str) -> bool:
+    """The value of a dotted key that is true or false. Raises `ConfigError` for anything else."""
+    value = OmegaConf.select(cfg, key)
+    if type(value) is not bool:
+        raise ConfigError(f"{key} must be true or false, got {value!r}")
+    return value
 
 
 def stated_keys(overrides: Sequence[str]) -> list[str]:
@@ -84,11 +110,34 @@ def build_dataset(cfg: DictConfig) -> LocalDataset:
     return _build(cfg, "dataset")
 
 
-def build_memory(cfg: DictConfig) -> HippoRAG:
+def build_models(cfg: DictConfig) -> ChatModels:
+    """The chat models of `cfg`, none of them made yet: of `llm`, or a role's own, such as `filter_llm`.
+
+    Hand one object to everything that is built for a run: its roles then share models, budget and cache.
+    """
+    groups: dict[ModelRole, str] = {
+        role: f"{role}_llm" if cfg.get(f"{role}_llm") else "llm" for role in ROLES if cfg.get("llm")
+    }
+    limits = cfg.get("budget", {})
+    budget = _build(cfg, "budget") if limits else None
+    limited = any(value is not None for key, value in limits.items() if not str(key).startswith("_"))
+    return ChatModels(
+        settings={
+            role: json.dumps(OmegaConf.to_container(cfg[group], resolve=False), sort_keys=True)
+            for role, group in groups.items()
+        },
+        make=lambda role: _build(cfg, groups[role]),
+        budget=budget if limited else None,
+        caches=build_reply_caches(cfg),
+    )
+
+
+def build_memory(cfg: DictConfig, models: ChatModels | None = None) -> HippoRAG:
     """An empty memory in this process, with the embedder, extractor, options and retriever of `cfg`.
 
     What the retriever does not read is not made: dense retrieval extracts nothing, and BM25 embeds
-    nothing either. Raises `ConfigError` if `cfg.index.path` names a directory.
+    nothing either. models: those of the run; None makes them from `cfg`. Raises `ConfigError` if
+    `cfg.index.path` names a directory.
     """
     if "index" in cfg and cfg.index.path is not None:
         raise ConfigError(
@@ -96,16 +145,17 @@ def build_memory(cfg: DictConfig) -> HippoRAG:
             "hipporag_torch.opening.open_memory(cfg, overrides)"
         )
     use_threads(cfg)
+    models = models or build_models(cfg)
     reads = what_is_read(cfg)
     embedder = NoEmbedder() if reads == "texts" else build_embedder(cfg)
     indexer = Indexer(
         embedder=embedder,
-        extractor=build_extractor(cfg) if reads == "graph" else NoExtractor(),
+        extractor=build_extractor(cfg, models) if reads == "graph" else NoExtractor(),
         chunker=build_chunker(cfg),
         text=build_text(cfg),
         graph=build_graph_options(cfg),
     )
-    return HippoRAG(indexer=indexer, make_retriever=build_make_retriever(cfg, embedder))
+    return HippoRAG(indexer=indexer, make_retriever=build_make_retriever(cfg, embedder, models))
 
 
 def what_is_read(cfg: DictConfig) -> Reads:
@@ -113,19 +163,37 @@ def what_is_read(cfg: DictConfig) -> Reads:
     return _build(cfg, "retriever").func.reads
 
 
-def build_make_retriever(cfg: DictConfig, embedder: Embedder) -> MakeRetriever:
+def takes_part(cfg: DictConfig, group: str, part: str) -> bool:
+    """Whether what `cfg.<group>` describes takes a part, such as `llm`, that the config cannot name."""
+    return part in inspect.signature(get_object(cfg[group]["_target_"])).parameters
+
+
+def build_make_retriever(
+    cfg: DictConfig, embedder: Embedder, models: ChatModels | None = None
+) -> MakeRetriever:
     """Index → retriever, as `cfg` describes it; of the shared parts it gets those that it takes."""
+    models = models or build_models(cfg)
     device = resolved_device(cfg.runtime.device)
     make_retriever = _build(cfg, "retriever")
     if make_retriever.func.reads != "texts":
         check_vectors(embedder.identity)
     takes = inspect.signature(make_retriever.func).parameters
-    parts = {name: _build(cfg, name) for name in ("seeding", "fact_filter", "ppr") if name in takes}
+    parts = {name: _build(cfg, name) for name in ("seeding", "ppr") if name in takes}
+    if "fact_filter" in takes:
+        parts["fact_filter"] = _build_with(
+            cfg, "fact_filter", {"llm": lambda: models.get("filter", derived=True)}
+        )
     if "embedder" in takes:
         parts["embedder"] = embedder
+    around = _build(cfg, "ircot") if "ircot" in cfg else retrieve_once
+    thinks = "ircot" in cfg and takes_part(cfg, "ircot", "llm")
+    thinker = {"llm": models.get("reading", derived=True)} if thinks else {}
 
     def retriever_over(index: Index) -> Retriever:
-        return make_retriever(index=index.to(device), **parts)
+        with _plain_errors(cfg, "retriever"):
+            found = make_retriever(index=index.to(device), **parts)
+        with _plain_errors(cfg, "ircot"):
+            return around(retriever=found, **thinker)
 
     return retriever_over
 
@@ -140,9 +208,10 @@ def build_graph_options(cfg: DictConfig) -> AnyGraphOptions:
     return _build(cfg, "graph")
 
 
-def build_extractor(cfg: DictConfig) -> Extractor:
-    """The extractor of `cfg.extractor`."""
-    return _build(cfg, "extractor")
+def build_extractor(cfg: DictConfig, models: ChatModels | None = None) -> Extractor:
+    """The extractor of `cfg.extractor`; with the model for extraction, if it asks one."""
+    models = models or build_models(cfg)
+    return _build_with(cfg, "extractor", {"llm": lambda: models.get("extraction")})
 
 
 def build_chunker(cfg: DictConfig) -> Chunker:
@@ -150,9 +219,16 @@ def build_chunker(cfg: DictConfig) -> Chunker:
     return _build(cfg, "chunker")
 
 
-def build_reader(cfg: DictConfig, memory: HippoRAG) -> Reader:
-    """The reader of `cfg.reader`, with the embedder of `memory`."""
-    return _build(cfg, "reader")(embedder=memory.embedder)
+def build_reader(cfg: DictConfig, memory: HippoRAG, models: ChatModels | None = None) -> Reader:
+    """The reader of `cfg.reader`, with the embedder of `memory` or the model for reading, if it takes one."""
+    models = models or build_models(cfg)
+    # Thoughts of one question may tell of passages that the reader is not shown.
+    derived = bool(cfg.reader.get("thoughts_to_reader"))
+    offered = {
+        "embedder": lambda: memory.embedder,
+        "llm": lambda: models.get("reading", derived=derived),
+    }
+    return _build_with(cfg, "reader", offered)
 
 
 def build_embedder(cfg: DictConfig) -> Embedder:
@@ -163,11 +239,22 @@ def build_embedder(cfg: DictConfig) -> Embedder:
 
 
 def build_cache(cfg: DictConfig) -> EmbeddingCache | None:
-    """The cache of `cfg.runtime`, or None if it is off."""
-    if not cfg.runtime.cache:
+    """The vectors' cache of `cfg.runtime`, or None if it is off."""
+    return EmbeddingCache(_cache_folder(cfg) / "embeddings.sqlite") if cfg.runtime.cache else None
+
+
+def build_reply_caches(cfg: DictConfig) -> ReplyCaches | None:
+    """Where chat models' replies are kept, or None if the cache of `cfg.runtime` is off."""
+    if not cfg.runtime.get("cache"):
         return None
-    folder = Path(cfg.runtime.cache_dir or user_cache_path("hipporag_torch"))
-    return EmbeddingCache(folder / "embeddings.sqlite")
+    folder = _cache_folder(cfg)
+    return ReplyCaches(
+        quoting=ReplyCache(folder / "replies.sqlite"), derived=ReplyCache(folder / "derived_replies.sqlite")
+    )
+
+
+def _cache_folder(cfg: DictConfig) -> Path:
+    return Path(cfg.runtime.cache_dir or user_cache_path("hipporag_torch"))
 
 
 def embedder_settings(cfg: DictConfig, identity: EmbedderIdentity) -> str:
@@ -240,22 +327,48 @@ def use_threads(cfg: DictConfig) -> None:
     torch.set_num_threads(threads)
 
 
-def _build(cfg: DictConfig, group: str) -> Any:
-    """What `cfg.<group>` describes; the library's own errors come through as they are."""
+def _build(cfg: DictConfig, group: str, *, partial: bool = False) -> Any:
+    """What `cfg.<group>` describes; the library's own errors come through as they are.
+
+    partial: give something that makes it, once it has the parts that the config cannot name.
+    """
     node = cfg[group]
     _require_parameters(node, group)
     if missing := sorted(OmegaConf.missing_keys(node)):
-        options = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
-        choose = f", or choose another {group}: {', '.join(options)}" if len(options) > 1 else ""
+        folder, choice = ("llm", f"llm@{group}") if group.endswith("_llm") else (group, group)
+        options = sorted(path.stem for path in (conf_dir() / folder).glob("*.yaml"))
+        choose = f", or choose another {choice}: {', '.join(options)}" if len(options) > 1 else ""
         raise ConfigError(f"{missing[0]} is not set; give it as {missing[0]}=VALUE{choose}")
     try:
-        return hydra.utils.instantiate(node)
+        return hydra.utils.instantiate(node, **({"_partial_": True} if partial else {}))
     except InstantiationException as error:
         if isinstance(error.__cause__, HippoRAGError):
             raise error.__cause__ from None
-        raise ConfigError(
-            f"{group} could not be built from {OmegaConf.to_container(node)}: {error.__cause__ or error}"
-        ) from error
+        raise _not_built(cfg, group, error.__cause__ or error) from error
+
+
+def _build_with(cfg: DictConfig, group: str, offered: Mapping[str, Callable[[], Any]]) -> Any:
+    """The same, with those of the parts `offered` that it takes; the others are not made."""
+    taken = [name for name in offered if takes_part(cfg, group, name)]
+    if not taken:
+        return _build(cfg, group)
+    make = _build(cfg, group, partial=True)
+    parts = {name: offered[name]() for name in taken}
+    with _plain_errors(cfg, group):
+        return make(**parts)
+
+
+@contextmanager
+def _plain_errors(cfg: DictConfig, group: str) -> Iterator[None]:
+    """As Hydra's, for what is not called by it: a value of the wrong type is one sentence."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise _not_built(cfg, group, error) from error
+
+
+def _not_built(cfg: DictConfig, group: str, cause: BaseException) -> ConfigError:
+    return ConfigError(f"{group} could not be built from {OmegaConf.to_container(cfg[group])}: {cause}")
 
 
 def _require_parameters(node: DictConfig, group: str) -> None:

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from hipporag_torch.chat import Usage
 from hipporag_torch.errors import BackendError, ConfigError, ExtractionError
-from hipporag_torch.protocols import Extractor
+from hipporag_torch.protocols import CountsUsage, EstimatesUsage, Extractor
 from hipporag_torch.reports import FailedPassage
 from hipporag_torch.text import TextOptions
 from hipporag_torch.types import Extraction, OnError, Passage, Progress
@@ -15,11 +16,12 @@ from hipporag_torch.vocabulary import Stated
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """New extractions, by passage id, ascending."""
+    """New extractions, by passage id, ascending; `usage` is what they took that was not paid for before."""
 
     passages: Mapping[str, Passage]
     extractions: Mapping[str, Extraction]
     text: TextOptions
+    usage: Usage = field(default_factory=Usage)
 
     @staticmethod
     def nothing(text: TextOptions) -> "Extracted":
@@ -65,7 +67,7 @@ class Extracted:
     def replacing(self, failed: Mapping[str, bool]) -> "Extracted":
         """Without the failures of passages that have a good extraction: those that are not in `failed`."""
         kept = {k: e for k, e in self.extractions.items() if e.status != "failed" or k in failed}
-        return self if len(kept) == len(self.extractions) else Extracted(self.passages, kept, self.text)
+        return self if len(kept) == len(self.extractions) else replace(self, extractions=kept)
 
 
 def extract(
@@ -83,6 +85,7 @@ def extract(
     """
     if on_error not in ("quarantine", "fail"):
         raise ConfigError(f"on_error must be quarantine or fail, got {on_error!r}")
+    before = extractor.usage if isinstance(extractor, CountsUsage) else Usage()
     made = extractor.extract(passages, progress) if passages else []
     if len(made) != len(passages):
         raise BackendError(
@@ -90,7 +93,11 @@ def extract(
             "expected one for each, in order"
         )
     by_id = {passage.id: passage for passage in passages}
-    extracted = Extracted(by_id, dict(zip(by_id, made, strict=True)), text)
+    if isinstance(extractor, CountsUsage):
+        usage = extractor.usage - before
+    else:
+        usage = sum((extraction.usage for extraction in made), Usage())
+    extracted = Extracted(by_id, dict(zip(by_id, made, strict=True)), text, usage)
     if extracted.failed and on_error == "fail":
         first = extracted.failed[0]
         raise ExtractionError(
@@ -100,3 +107,8 @@ def extract(
             extracted.failed,
         )
     return extracted
+
+
+def estimated(extractor: Extractor, passages: Sequence[Passage]) -> Usage:
+    """What extracting would ask a language model at most; nothing, where the extractor cannot tell."""
+    return extractor.estimate(passages) if isinstance(extractor, EstimatesUsage) else Usage()

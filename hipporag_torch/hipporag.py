@@ -14,6 +14,7 @@ from hipporag_torch.graph_construction import AnyGraphOptions
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.keepers import InMemory, Keeper, OnDisk
+from hipporag_torch.llms.cache import ReplyCaches
 from hipporag_torch.maintenance import (
     CheckReport,
     CompactReport,
@@ -306,14 +307,19 @@ class HippoRAG:
         return report
 
     def compact(
-        self, progress: Progress = no_progress, *, cache: EmbeddingCache | None = None
+        self,
+        progress: Progress = no_progress,
+        *,
+        cache: EmbeddingCache | None = None,
+        replies: ReplyCaches | None = None,
     ) -> CompactReport:
         """Drop what deletions left, so that no byte of a removed text stays in the directory.
 
-        cache: where the embedder keeps vectors outside of it; those of removed texts go too.
+        cache, replies: where vectors and chat models' replies are kept outside of it; those of removed texts
+        go too.
         Waits for readers of older generations, then raises `LockedError` that names them.
         """
-        return upkeep.compact(self._disk("compact"), cache, progress)
+        return upkeep.compact(self._disk("compact"), cache, progress, replies)
 
     def stats(self) -> IndexStats:
         """What the memory holds, was built with and has failed at."""

@@ -8,7 +8,7 @@ import torch
 from hipporag_torch.building import Built, Clock, assemble, build, empty_index, regraphed
 from hipporag_torch.chunkers import WholeDocument
 from hipporag_torch.errors import CompatibilityError, InputError
-from hipporag_torch.extracted import Extracted, extract
+from hipporag_torch.extracted import Extracted, estimated, extract
 from hipporag_torch.graph_construction import AnyGraphOptions, GraphOptions
 from hipporag_torch.index import Index
 from hipporag_torch.protocols import Chunker, Embedder, Extractor, Progress, no_progress
@@ -310,6 +310,7 @@ class Indexer:
                 source_id: SourceReport(len(keys & new), len(keys - new), len(keys & failed))
                 for source_id, keys in by_source.items()
             },
+            usage=extracted.usage,
         )
 
     def _again(
@@ -329,14 +330,15 @@ class Indexer:
             without_facts=extracted.without_facts,
             dropped=extracted.dropped,
             seconds=clock.seconds,
+            usage=extracted.usage,
         )
 
     def _plan(
         self, index: Index, num_documents: int, pieces: Sequence[Piece], removed: tuple[str, ...] = ()
     ) -> ChangePlan:
-        handed = {piece.passage_id for piece in pieces}
+        handed = {piece.passage_id: Passage(piece.passage_id, piece.text) for piece in pieces}
         todo = _to_extract(index, pieces)
-        num_new = len(handed - index.passage_row.keys())
+        num_new = len(handed.keys() - index.passage_row.keys())
         return ChangePlan(
             documents=num_documents,
             passages_new=num_new,
@@ -344,6 +346,7 @@ class Indexer:
             passages_retried=len(todo) - num_new,
             passages_removed=removed,
             extractor_calls=len(todo) * self.extractor.calls_per_passage,
+            usage=estimated(self.extractor, [handed[key] for key in todo]),
         )
 
     def _plan_again(self, index: Index, todo: Sequence[str]) -> ChangePlan:
@@ -351,6 +354,7 @@ class Indexer:
             passages_known=len(todo),
             passages_retried=sum(key in index.failed for key in todo),
             extractor_calls=len(todo) * self.extractor.calls_per_passage,
+            usage=estimated(self.extractor, [index.passages[index.passage_row[key]] for key in todo]),
         )
 
 

@@ -20,6 +20,7 @@ from hipporag_torch.config import (
     build_kept_embedder,
     build_make_retriever,
     build_memory,
+    build_models,
     build_text,
     embedder_settings,
     stated_groups,
@@ -28,10 +29,11 @@ from hipporag_torch.config import (
     what_is_read,
 )
 from hipporag_torch.embedders.none import NoEmbedder
-from hipporag_torch.errors import CompatibilityError, ConfigError
+from hipporag_torch.errors import CompatibilityError, ConfigError, StoreError
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
+from hipporag_torch.llms.roles import ChatModels
 from hipporag_torch.protocols import Chunker, Embedder, Extractor
 from hipporag_torch.reports import AddReport
 from hipporag_torch.statistics import index_stats
@@ -69,7 +71,13 @@ def lacks_corpus(cfg: DictConfig) -> bool:
     return not store.is_made or store.identity().main.generation == 0
 
 
-def open_memory(cfg: DictConfig, overrides: Sequence[str] = (), *, fills: bool | None = None) -> HippoRAG:
+def open_memory(
+    cfg: DictConfig,
+    overrides: Sequence[str] = (),
+    *,
+    fills: bool | None = None,
+    models: ChatModels | None = None,
+) -> HippoRAG:
     """The memory that `cfg` describes: in this process, or in the directory `cfg.index.path`.
 
     An index that exists is opened and nothing is built: text and graph options and the embedder are
@@ -77,6 +85,7 @@ def open_memory(cfg: DictConfig, overrides: Sequence[str] = (), *, fills: bool |
     both sides. An index that does not exist is made, with embedder and extractor whatever the retriever.
 
     overrides: those that `cfg` was composed with. fills: whether documents will be added; None looks.
+    models: those of the run; None makes them from `cfg`.
     """
     if cfg.index.path is None:
         given = [key for key in stated_keys(overrides) if key.startswith("index.") and key != "index.path"]
@@ -84,16 +93,18 @@ def open_memory(cfg: DictConfig, overrides: Sequence[str] = (), *, fills: bool |
             raise ConfigError(
                 f"{given[0]} is for an index in a directory; give index.path=DIR, or leave it out"
             )
-        return build_memory(cfg)
+        return build_memory(cfg, models)
     use_threads(cfg)
+    models = models or build_models(cfg)
     fills = lacks_corpus(cfg) if fills is None else fills
     return open_index(
         cfg,
         stated_groups(overrides),
         embeds=fills or what_is_read(cfg) != "texts",
-        extractor=build_extractor(cfg) if fills else None,
+        extractor=build_extractor(cfg, models) if fills else None,
         chunker=build_chunker(cfg),
         makes=fills,
+        models=models,
     )
 
 
@@ -107,6 +118,7 @@ def open_index(
     makes: bool = False,
     read_only: bool = False,
     vectors: bool = True,
+    models: ChatModels | None = None,
 ) -> HippoRAG:
     """The index `cfg.index.path`, with its own identity, and with those groups of `cfg` that are `stated`.
 
@@ -124,7 +136,7 @@ def open_index(
         embedder = kept_embedder(cfg, store)
     make_retriever = None
     if "retriever" in cfg:
-        make_retriever = build_make_retriever(cfg, embedder or NoEmbedder())
+        make_retriever = build_make_retriever(cfg, embedder or NoEmbedder(), models)
     return HippoRAG.open(
         store.directory,
         embedder=embedder,
@@ -151,6 +163,26 @@ def kept_embedder(cfg: DictConfig, store: Store) -> Embedder:
             "with, or reembed with this one"
         )
     return embedder
+
+
+def repairing_embedder(cfg: DictConfig, stated: Collection[str]) -> Embedder | None:
+    """The index's main embedder: the one stated, else as the index remembers it, if it does.
+
+    None makes an error of it only if vectors were lost.
+    """
+    store = store_of(cfg)
+    if "embedder" in stated:
+        embedder, main = build_embedder(cfg), store.identity().main.identity
+        if embedder.identity != main:
+            raise CompatibilityError(
+                f"the main embedder of {store.directory} is {main}, but {embedder.identity} was stated; "
+                "repair with the main one, or leave it out"
+            )
+        return embedder
+    try:
+        return kept_embedder(cfg, store)
+    except (ConfigError, CompatibilityError, StoreError):
+        return None
 
 
 def planning_memory(

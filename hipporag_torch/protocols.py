@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 from jaxtyping import Float32
 from torch import Tensor
 
-from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, accept_all
+from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, Usage, accept_all
 from hipporag_torch.types import (
     Answer,
     Chunk,
@@ -25,8 +25,10 @@ from hipporag_torch.types import (
 __all__ = [
     "ChatModel",
     "Chunker",
+    "CountsUsage",
     "Embedder",
     "EmbedderIdentity",
+    "EstimatesUsage",
     "Extractor",
     "ExtractsEach",
     "FactFilter",
@@ -122,6 +124,23 @@ class ExtractsEach(Protocol):
     ) -> None:
         """Calls `keep` once for each passage, in no fixed order; an error comes after what was finished."""
         ...
+
+
+@runtime_checkable
+class EstimatesUsage(Protocol):
+    """An extractor that can say what it would ask a language model, without asking it."""
+
+    def estimate(self, passages: Sequence[Passage]) -> Usage:
+        """Calls, tokens of their prompts, and the most tokens that the replies may have."""
+        ...
+
+
+@runtime_checkable
+class CountsUsage(Protocol):
+    """An extractor that counts what language models were asked through it; it only grows."""
+
+    @property
+    def usage(self) -> Usage: ...
 
 
 class ChatModel(Protocol):

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hipporag_torch.chat import Usage
+
 
 @dataclass(frozen=True)
 class FailedPassage:
@@ -34,7 +36,8 @@ class AddReport:
     Of the passages added, `truncated` are longer than the embedder reads, and `without_facts` state
     nothing that the extractor found: they are found by their vectors alone. `failed` lists those that
     this call tried to extract; one whose failure is permanent is not tried again. `sources` has an entry
-    for each source that the documents name.
+    for each source that the documents name. `usage` is what language models were asked for it: extractions
+    that an interrupted call had paid for are not in it.
     """
 
     documents: int
@@ -48,6 +51,7 @@ class AddReport:
     dropped: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, SourceReport] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class ExtractReport:
     """What one `retry_failed` or `reextract` did: `passages` are those that it tried.
 
     `failed` are those of them that failed, perhaps again. A passage that had a good extraction before
-    keeps it when the new one fails.
+    keeps it when the new one fails. `usage` is what language models were asked by this call.
     """
 
     passages: tuple[str, ...]
@@ -91,6 +95,7 @@ class ExtractReport:
     without_facts: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,9 @@ class ChangePlan:
 
     `passages_known` are in the index already, those to be extracted again among them; of these
     `passages_retried` failed before. `extractor_calls` is what all extractions cost together, the new
-    passages' included. `passages_removed` are ids.
+    passages' included; `usage` is the estimate of that in tokens, as `EstimatesUsage` has it, if the
+    extractor can tell. What an interrupted change has staged, or a cache holds, is not subtracted.
+    `passages_removed` are ids.
     """
 
     documents: int = 0
@@ -108,3 +115,4 @@ class ChangePlan:
     passages_retried: int = 0
     passages_removed: tuple[str, ...] = ()
     extractor_calls: int = 0
+    usage: Usage = field(default_factory=Usage)

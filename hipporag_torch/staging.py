@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from jaxtyping import Bool, Float32
 from torch import Tensor
 
+from hipporag_torch.chat import Usage
 from hipporag_torch.embedders.missing import embed_missing
 from hipporag_torch.errors import BackendError
 from hipporag_torch.protocols import (
@@ -70,11 +71,13 @@ class StagedExtractor:
     """Wraps an extractor: extractions that did not fail are staged at once.
 
     That is as soon as their passage is finished where the extractor tells (`ExtractsEach`), else their block.
+    `usage` adds up what the extractions took that were made here; the staged ones were paid for before.
     """
 
     def __init__(self, *, extractor: Extractor, session: Session) -> None:
         self._extractor = extractor
         self._session = session
+        self.usage = Usage()
 
     @property
     def producer(self) -> str:
@@ -134,6 +137,7 @@ class StagedExtractor:
             done |= extracted
 
     def _stage(self, extracted: Mapping[str, Extraction]) -> None:
+        self.usage = sum((extraction.usage for extraction in extracted.values()), self.usage)
         self._session.stage_extractions(
             {key: extraction for key, extraction in extracted.items() if extraction.status != "failed"}
         )

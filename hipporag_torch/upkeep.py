@@ -11,6 +11,7 @@ from hipporag_torch.extractors.absent import AbsentExtractor
 from hipporag_torch.index import Extractions, Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.keepers import OnDisk
+from hipporag_torch.llms.cache import ReplyCaches
 from hipporag_torch.maintenance import CheckReport, CompactReport, ReembedReport, RepairReport
 from hipporag_torch.protocols import Embedder, Progress, no_progress
 from hipporag_torch.staging import StagedEmbedder
@@ -72,8 +73,10 @@ def reembed(
     return ReembedReport(embedder.identity, texts, staged.made, time.perf_counter() - start)
 
 
-def compact(keeper: OnDisk, cache: EmbeddingCache | None, progress: Progress) -> CompactReport:
-    """Drop what deletions left, from the directory and from `cache`, whoever else may use that."""
+def compact(
+    keeper: OnDisk, cache: EmbeddingCache | None, progress: Progress, replies: ReplyCaches | None = None
+) -> CompactReport:
+    """Drop what deletions left, from the directory and from the caches, whoever else may use those."""
     store = keeper.store
     before = directory_bytes(store.directory)
     not_erased: list[str] = []
@@ -93,6 +96,11 @@ def compact(keeper: OnDisk, cache: EmbeddingCache | None, progress: Progress) ->
                     for row in read_embedders(connection)
                     for role, removed in texts.items()
                 )
+            except HippoRAGError as error:
+                not_erased.append(str(error))
+        if replies is not None and any(texts.values()):
+            try:
+                dropped["cached_replies"] = replies.drop(texts["passage"])
             except HippoRAGError as error:
                 not_erased.append(str(error))
         dropped |= compaction.compact(store.directory, connection, progress)

@@ -1,6 +1,7 @@
 """Index a corpus, ask its questions, and measure what is found: python scripts/evaluate.py --help"""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,19 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from hipporag_torch.config import build_dataset, conf_dir, require_known_keys
+from hipporag_torch.config import (
+    build_dataset,
+    build_models,
+    build_reader,
+    conf_dir,
+    flag,
+    require_known_keys,
+)
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
-from hipporag_torch.console_reports import show_opened
+from hipporag_torch.console.reports import show_opened
+from hipporag_torch.console.usage import show_costs, show_usage
+from hipporag_torch.dry_run import run_costs
+from hipporag_torch.errors import ConfigError
 from hipporag_torch.evaluation import (
     Evaluation,
     check_gold,
@@ -22,6 +33,7 @@ from hipporag_torch.evaluation import (
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.opening import lacks_corpus, open_memory, report_of
+from hipporag_torch.readers.none import NoReader
 from hipporag_torch.reports import AddReport
 from hipporag_torch.types import Dataset
 
@@ -39,8 +51,18 @@ def run(cfg: DictConfig, directory: Path) -> None:
     top_k = retrieval_depth(ks, cfg.top_k)
     dataset = build_dataset(cfg).load()
     answers = None if cfg.answers is None else read_answers(cfg.answers)
+    if answers is not None and not cfg.reader._target_.endswith(".NoReader"):
+        raise ConfigError("answers come from a file or from a reader, got both; leave out answers or reader")
+    models = build_models(cfg)
     fills = lacks_corpus(cfg)
-    with open_memory(cfg, list(HydraConfig.get().overrides.task), fills=fills) as memory:
+    if flag(cfg, "dry_run"):
+        questions = [question.text for question in dataset.questions]
+        show_costs(run_costs(cfg, models, questions, dataset.documents if fills else None))
+        console.print("[dim]dry run: no model was asked, nothing was written[/]")
+        return
+    overrides = list(HydraConfig.get().overrides.task)
+    with open_memory(cfg, overrides, fills=fills, models=models) as memory:
+        reader = build_reader(cfg, memory, models)
         if message := check_gold(dataset, memory.index.text).message:
             warn(message)
         if not fills:
@@ -58,14 +80,18 @@ def run(cfg: DictConfig, directory: Path) -> None:
                 top_k=top_k,
                 batch_size=cfg.runtime.batch_size,
                 answers=answers,
+                reader=None if isinstance(reader, NoReader) else reader,
                 progress=progress,
             )
         seconds = {"questions": time.perf_counter() - indexed}
         if fills:
             seconds = {**report.seconds, "index": indexed - start, **seconds}
         extra = {"seconds": seconds, "index": summary(cfg, memory, report, fills)}
+        if models.usage:
+            extra["usage"] = {role: asdict(usage) for role, usage in models.usage.items()}
         write_run(directory, evaluation, extra=extra)
         show(cfg, dataset, memory, report, evaluation)
+        show_usage(models)
     spent = f"indexed in {seconds['index']:.1f} s, questions asked" if fills else "questions asked"
     console.print(f"{spent} in {seconds['questions']:.2f} s; written to {directory}", soft_wrap=True)
 

@@ -11,9 +11,11 @@ from rich.markup import escape
 from rich.text import Text
 from rich.tree import Tree
 
-from hipporag_torch.config import build_dataset, conf_dir, require_known_keys
+from hipporag_torch.config import build_dataset, build_models, conf_dir, flag, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties
-from hipporag_torch.console_reports import show_opened, warn_of_failed
+from hipporag_torch.console.reports import show_opened, warn_of_failed
+from hipporag_torch.console.usage import show_costs, show_usage
+from hipporag_torch.dry_run import run_costs
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.explanation import ExplainedPassage, Explanation, explain, passage_title
 from hipporag_torch.opening import lacks_corpus, open_memory
@@ -35,13 +37,19 @@ def main(cfg: DictConfig) -> None:
 def run(cfg: DictConfig, directory: Path) -> None:
     question = asked(cfg)
     check_call([question], cfg.top_k)
+    models = build_models(cfg)
+    fills = lacks_corpus(cfg)
+    documents = build_dataset(cfg).documents() if fills else None
+    if flag(cfg, "dry_run"):
+        show_costs(run_costs(cfg, models, [question], documents))
+        console.print("[dim]dry run: no model was asked, nothing was written[/]")
+        return
     if cfg.png:
         # Before the work, not after it.
         require_matplotlib()
-    fills = lacks_corpus(cfg)
-    documents = build_dataset(cfg).documents() if fills else ()
-    with open_memory(cfg, list(HydraConfig.get().overrides.task), fills=fills) as memory:
-        if fills:
+    overrides = list(HydraConfig.get().overrides.task)
+    with open_memory(cfg, overrides, fills=fills, models=models) as memory:
+        if documents is not None:
             with progress_bar() as progress:
                 report = memory.add(documents, progress)
             warn_of_failed(report.failed)
@@ -50,6 +58,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
         ranking = memory.retrieve([question], top_k=cfg.top_k, trace=True)[0]
         explanation = explain(memory.index, ranking, max_nodes=cfg.max_nodes)
     console.print(tree_of(explanation))
+    show_usage(models)
     for name in write(cfg, explanation, directory):
         console.print(f"written to {directory / name}", soft_wrap=True)
 

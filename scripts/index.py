@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import hydra
@@ -11,7 +12,6 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
-from hipporag_torch import console_reports as show
 from hipporag_torch import upkeep
 from hipporag_torch.config import (
     build_cache,
@@ -20,24 +20,38 @@ from hipporag_torch.config import (
     build_embedder,
     build_extractor,
     build_graph_options,
+    build_models,
+    build_reply_caches,
     conf_dir,
     embedder_settings,
+    flag,
     require_known_keys,
     stated_groups,
     stated_keys,
     use_threads,
 )
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties
+from hipporag_torch.console import reports as show
+from hipporag_torch.console import upkeep as state
 from hipporag_torch.embedders.absent import AbsentEmbedder
-from hipporag_torch.errors import CompatibilityError, ConfigError, InputError, StoreError
+from hipporag_torch.errors import ConfigError, InputError
 from hipporag_torch.export import export_graphml, export_parquet, export_upstream, read_upstream
 from hipporag_torch.extractors.absent import AbsentExtractor
 from hipporag_torch.extractors.stored import StoredExtractor
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.indexer import Indexer
+from hipporag_torch.llms.pricing import Prices
+from hipporag_torch.llms.roles import ChatModels
 from hipporag_torch.maintenance import RebuildReport
-from hipporag_torch.opening import kept_embedder, named_path, open_index, planning_memory, store_of
-from hipporag_torch.protocols import Chunker, Embedder, Extractor
+from hipporag_torch.opening import (
+    kept_embedder,
+    named_path,
+    open_index,
+    planning_memory,
+    repairing_embedder,
+    store_of,
+)
+from hipporag_torch.protocols import Chunker, Extractor
 from hipporag_torch.types import Document
 
 
@@ -50,7 +64,19 @@ class Call:
 
     @property
     def preview(self) -> bool:
-        return self.cfg.preview
+        return self.cfg.preview or self.cfg.dry_run
+
+    @cached_property
+    def models(self) -> ChatModels:
+        return build_models(self.cfg)
+
+    @property
+    def prices(self) -> Prices | None:
+        """Of the model that extracts."""
+        return self.models.prices("extraction")
+
+    def extractor(self) -> Extractor:
+        return build_extractor(self.cfg, self.models)
 
     def opened(
         self,
@@ -79,7 +105,7 @@ class Call:
 
 def add(call: Call) -> int:
     documents = _of_source(build_dataset(call.cfg).documents(), call.cfg.source_id)
-    return _add(call, documents, build_extractor(call.cfg), build_chunker(call.cfg))
+    return _add(call, documents, call.extractor(), build_chunker(call.cfg))
 
 
 def import_(call: Call) -> int:
@@ -94,17 +120,19 @@ def _add(call: Call, documents: Sequence[Document], extractor: Extractor, chunke
         console.print(
             f"there is no index in {escape(call.cfg.index.path)} yet; it would be made", soft_wrap=True
         )
-        show.show_plan(planning_memory(call.cfg, extractor=extractor, chunker=chunker).plan_add(documents))
+        show.show_plan(
+            planning_memory(call.cfg, extractor=extractor, chunker=chunker).plan_add(documents), call.prices
+        )
         return 0
     with call.opened(embeds=True, extractor=extractor, chunker=chunker, makes=True) as memory:
         if call.preview:
-            show.show_plan(memory.plan_add(documents))
+            show.show_plan(memory.plan_add(documents), call.prices)
             return 0
         with progress_bar() as progress:
             report = memory.add(documents, progress, on_error=call.cfg.on_error)
     if new:
         console.print(f"made the index {escape(call.cfg.index.path)}", highlight=False, soft_wrap=True)
-    show.show_added(report)
+    show.show_added(report, call.prices)
     return 0
 
 
@@ -113,24 +141,22 @@ def update(call: Call) -> int:
     if source_id is None:
         raise ConfigError("action=update replaces what one source holds; give it as source_id=NAME")
     documents = build_dataset(call.cfg).documents()
-    extractor, chunker = build_extractor(call.cfg), build_chunker(call.cfg)
+    extractor, chunker = call.extractor(), build_chunker(call.cfg)
     with call.opened(embeds=True, extractor=extractor, chunker=chunker) as memory:
         if call.preview:
-            show.show_plan(memory.plan_update(str(source_id), documents))
+            show.show_plan(memory.plan_update(str(source_id), documents), call.prices)
             return 0
         with progress_bar() as progress:
             report = memory.update(str(source_id), documents, progress, on_error=call.cfg.on_error)
-    show.show_updated(report)
+    show.show_updated(report, call.prices)
     return 0
 
 
 def remove(call: Call) -> int:
     named = {name: _strings(call.cfg.remove[name], f"remove.{name}") for name in call.cfg.remove}
     if not any(named.values()):
-        raise ConfigError(
-            "action=remove needs to be told what: remove.source_ids, remove.passage_ids or remove.texts, "
-            "each a list: 'remove.source_ids=[notes.md]'"
-        )
+        lists = "remove.source_ids, remove.passage_ids or remove.texts, each a list"
+        raise ConfigError(f"action=remove needs to be told what: {lists}: 'remove.source_ids=[notes.md]'")
     with call.opened() as memory:
         if call.preview:
             report = memory.plan_remove(**named)
@@ -144,14 +170,14 @@ def remove(call: Call) -> int:
 
 def stats(call: Call) -> int:
     with call.opened() as memory:
-        show.show_stats(memory.stats())
+        state.show_stats(memory.stats())
     return 0
 
 
 def check(call: Call) -> int:
     with progress_bar() as progress:
         report = upkeep.check(store_of(call.cfg), progress, quick=call.cfg.check.quick)
-    show.show_checked(report)
+    state.show_checked(report)
     return 1 if report.findings else 0
 
 
@@ -162,32 +188,12 @@ def repair(call: Call) -> int:
         with progress_bar() as progress:
             report = upkeep.check(store, progress)
         console.print("repair would mend what it can of this:" if report.findings else "nothing to mend")
-        show.show_checked(report)
+        state.show_checked(report)
         return 0
     with progress_bar() as progress:
-        report = upkeep.repair(store, _repairing_embedder(call), progress)
-    show.show_repaired(report)
+        report = upkeep.repair(store, repairing_embedder(call.cfg, call.stated), progress)
+    state.show_repaired(report)
     return 1 if report.unmended else 0
-
-
-def _repairing_embedder(call: Call) -> Embedder | None:
-    """The index's main embedder: the one stated, else as the index remembers it, if it does.
-
-    None makes an error of it only if vectors were lost.
-    """
-    store = store_of(call.cfg)
-    if "embedder" in call.stated:
-        embedder, main = build_embedder(call.cfg), store.identity().main.identity
-        if embedder.identity != main:
-            raise CompatibilityError(
-                f"the main embedder of {store.directory} is {main}, but {embedder.identity} was stated; "
-                "repair with the main one, or leave it out"
-            )
-        return embedder
-    try:
-        return kept_embedder(call.cfg, store)
-    except (ConfigError, CompatibilityError, StoreError):
-        return None
 
 
 def compact(call: Call) -> int:
@@ -195,11 +201,13 @@ def compact(call: Call) -> int:
         if call.preview:
             disk = memory.stats().disk
             assert disk is not None
-            show.show_to_compact(disk)
+            state.show_to_compact(disk)
             return 0
         with progress_bar() as progress:
-            report = memory.compact(progress, cache=build_cache(call.cfg))
-    show.show_compacted(report)
+            report = memory.compact(
+                progress, cache=build_cache(call.cfg), replies=build_reply_caches(call.cfg)
+            )
+    state.show_compacted(report)
     return 0
 
 
@@ -217,7 +225,7 @@ def export(call: Call) -> int:
             paths = _parquet_paths(memory, path) if asked.format == "parquet" else [path]
             if not asked.overwrite and (there := [str(p) for p in paths if p.exists()]):
                 raise InputError(f"{there[0]} exists already; give another path, or export.overwrite=true")
-            show.show_exported(paths, len(index.failed) if asked.format == "upstream" else 0, would=True)
+            state.show_exported(paths, len(index.failed) if asked.format == "upstream" else 0, would=True)
             return 0
         if asked.format == "parquet":
             done = export_parquet(index, path, overwrite=asked.overwrite)
@@ -225,7 +233,7 @@ def export(call: Call) -> int:
             done = export_graphml(index, path, texts=asked.texts, overwrite=asked.overwrite)
         else:
             done = export_upstream(index, path, overwrite=asked.overwrite)
-    show.show_exported(done.paths, done.left_out)
+    state.show_exported(done.paths, done.left_out)
     return 0
 
 
@@ -249,23 +257,23 @@ def reembed(call: Call) -> int:
             store = store_of(call.cfg)
             embedder, settings = kept_embedder(call.cfg, store), store.identity().main.settings
         if call.preview:
-            show.show_to_reembed(memory.stats(), embedder.identity)
+            state.show_to_reembed(memory.stats(), embedder.identity)
             return 0
         with progress_bar() as progress:
             report = memory.reembed(embedder, progress, vectors=call.cfg.index.vectors, settings=settings)
-    show.show_reembedded(report)
+    state.show_reembedded(report)
     return 0
 
 
 def reextract(call: Call) -> int:
     producer = call.cfg.reextract.producer
-    with call.opened(embeds=True, extractor=build_extractor(call.cfg)) as memory:
+    with call.opened(embeds=True, extractor=call.extractor()) as memory:
         if call.preview:
-            show.show_plan(memory.plan_reextract(producer=producer))
+            show.show_plan(memory.plan_reextract(producer=producer), call.prices)
             return 0
         with progress_bar() as progress:
             report = memory.reextract(progress, producer=producer, on_error=call.cfg.on_error)
-    show.show_extracted(report)
+    show.show_extracted(report, call.prices)
     return 0
 
 
@@ -289,25 +297,26 @@ def rebuild_graph(call: Call) -> int:
             report = RebuildReport(*edges, time.perf_counter() - start)
         else:
             report = memory.rebuild_graph(options, progress)
-    show.show_rebuilt(report)
+    state.show_rebuilt(report)
     return 0
 
 
 def retry(call: Call) -> int:
     permanent = call.cfg.retry.permanent
-    with call.opened(embeds=True, extractor=build_extractor(call.cfg)) as memory:
+    with call.opened(embeds=True, extractor=call.extractor()) as memory:
         if call.preview:
-            show.show_plan(memory.plan_retry_failed(permanent=permanent))
+            show.show_plan(memory.plan_retry_failed(permanent=permanent), call.prices)
             return 0
         with progress_bar() as progress:
             report = memory.retry_failed(progress, permanent=permanent, on_error=call.cfg.on_error)
-    show.show_extracted(report)
+    show.show_extracted(report, call.prices)
     return 0
 
 
 _EVERY = frozenset({"action", "index", "runtime", "hydra"})
-_OPENS = frozenset({"preview", "embedder", "text", "graph"})
-_EXTRACTS = frozenset({"extractor", "on_error"})
+_PLANS = frozenset({"preview", "dry_run"})
+_OPENS = _PLANS | {"embedder", "text", "graph"}
+_EXTRACTS = frozenset({"extractor", "llm", "extraction_llm", "budget", "on_error"})
 
 
 @dataclass(frozen=True)
@@ -322,9 +331,9 @@ ACTIONS = {
     "add": Action(add, _OPENS | _EXTRACTS | {"dataset", "chunker", "source_id"}),
     "update": Action(update, _OPENS | _EXTRACTS | {"dataset", "chunker", "source_id"}),
     "remove": Action(remove, _OPENS | {"remove"}),
-    "stats": Action(stats, _OPENS - {"preview"}),
+    "stats": Action(stats, _OPENS - _PLANS),
     "check": Action(check, frozenset({"check"})),
-    "repair": Action(repair, frozenset({"preview", "embedder"})),
+    "repair": Action(repair, _PLANS | {"embedder"}),
     "compact": Action(compact, _OPENS),
     "export": Action(export, _OPENS | {"export"}),
     "import": Action(import_, _OPENS | {"import", "source_id", "on_error"}),
@@ -344,7 +353,7 @@ def main(cfg: DictConfig) -> None:
         require_read(cfg.action, action, overrides)
         use_threads(cfg)
         status = action.run(Call(cfg, stated_groups(overrides)))
-        if cfg.preview:
+        if cfg.preview or cfg.dry_run:
             console.print("[dim]preview: nothing was changed[/]")
     sys.exit(status)
 
@@ -356,9 +365,8 @@ def chosen(cfg: DictConfig, overrides: Sequence[str]) -> Action:
         raise ConfigError(f"action is not set; give it as action=NAME, one of {known}")
     if cfg.action not in ACTIONS:
         raise ConfigError(f"there is no action {cfg.action!r}; it must be one of {known}")
-    for key in ("preview", "check.quick", "export.overwrite", "export.texts", "retry.permanent"):
-        if type(value := OmegaConf.select(cfg, key)) is not bool:
-            raise ConfigError(f"{key} must be true or false, got {value!r}")
+    for key in ("preview", "dry_run", "check.quick", "export.overwrite", "export.texts", "retry.permanent"):
+        flag(cfg, key)
     if cfg.on_error not in ("quarantine", "fail"):
         raise ConfigError(f"on_error must be quarantine or fail, got {cfg.on_error!r}")
     return ACTIONS[cfg.action]

@@ -9,9 +9,12 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
-from hipporag_torch.config import build_dataset, conf_dir, require_known_keys
-from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table
-from hipporag_torch.console_reports import show_opened, warn_of_failed
+from hipporag_torch.config import build_dataset, build_models, conf_dir, flag, require_known_keys
+from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.console.reports import show_opened, warn_of_failed
+from hipporag_torch.console.rows import shortened
+from hipporag_torch.console.usage import show_costs, show_usage
+from hipporag_torch.dry_run import run_costs
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.opening import lacks_corpus, open_memory
 from hipporag_torch.retrievers.questions import check_call
@@ -29,10 +32,16 @@ def main(cfg: DictConfig) -> None:
 def run(cfg: DictConfig, directory: Path) -> None:
     questions = asked(cfg)
     check_call(questions, cfg.top_k)
+    models = build_models(cfg)
     fills = lacks_corpus(cfg)
-    documents = build_dataset(cfg).documents() if fills else ()
-    with open_memory(cfg, list(HydraConfig.get().overrides.task), fills=fills) as memory:
-        if fills:
+    documents = build_dataset(cfg).documents() if fills else None
+    if flag(cfg, "dry_run"):
+        show_costs(run_costs(cfg, models, questions, documents))
+        console.print("[dim]dry run: no model was asked, nothing was written[/]")
+        return
+    overrides = list(HydraConfig.get().overrides.task)
+    with open_memory(cfg, overrides, fills=fills, models=models) as memory:
+        if documents is not None:
             with progress_bar() as progress:
                 report = memory.add(documents, progress)
             warn_of_failed(report.failed)
@@ -43,6 +52,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
     (directory / "rankings.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for ranking in rankings:
         show(ranking)
+    show_usage(models)
     console.print(f"written to {directory / 'rankings.jsonl'}", soft_wrap=True)
 
 
@@ -56,12 +66,14 @@ def asked(cfg: DictConfig) -> list[str]:
 
 def show(ranking: Ranking) -> None:
     console.print(f"\n[bold]{escape(ranking.question)}[/]  [dim]route {ranking.route}[/]")
+    for number, thought in enumerate(ranking.thoughts, start=1):
+        console.print(f"[dim]thought {number}:[/] {escape(thought)}", highlight=False, emoji=False)
     through = {p.passage_id: p.through for p in ranking.trace.passages} if ranking.trace else {}
     rows = [
         [
             str(place),
             f"{score:.4f}",
-            _shortened(passage.text),
+            shortened(passage.text, 160),
             ", ".join(phrase for phrase, _ in through.get(passage.id, ())[:3]),
         ]
         for place, (passage, score) in enumerate(zip(ranking.passages, ranking.scores, strict=True), start=1)
@@ -74,11 +86,8 @@ def show(ranking: Ranking) -> None:
             if f.kept
         ]
         console.print("facts: " + escape(", ".join(facts)), style="dim")
-
-
-def _shortened(text: str, limit: int = 160) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if ranking.reason:
+        warn(shortened(ranking.reason, 300))
 
 
 if __name__ == "__main__":

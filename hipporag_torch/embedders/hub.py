@@ -30,19 +30,24 @@ def is_commit(revision: str | None) -> bool:
     return revision is not None and _COMMIT.fullmatch(revision) is not None
 
 
-def local_folder(model: str) -> Path:
-    """The folder that a path names. Raises `ConfigError` if it is not there."""
+def local_folder(model: str, *, group: str = "embedder") -> Path:
+    """The folder that a path names. Raises `ConfigError` if it is not there. group: of `group`.model."""
     folder = Path(model).expanduser().absolute()
     if not folder.is_dir():
         raise ConfigError(
-            f"embedder.model={model} names a folder that does not exist; give the folder that holds "
-            "config.json and the weights, or a hub id such as sentence-transformers/all-MiniLM-L6-v2"
+            f"{group}.model={model} names a folder that does not exist; give the folder that holds the "
+            "model's files, config.json and weights, or a hub id such as owner/name"
         )
     return folder
 
 
-def hub_snapshot(repo_id: str, revision: str | None) -> Path:
+def hub_snapshot(
+    repo_id: str, revision: str | None, *, group: str = "embedder", only: list[str] | None = None
+) -> Path:
     """The local folder with a hub model's files, downloaded if need be; its name is the commit.
+
+    group: whose `model` option it is. only: patterns of the files to fetch, instead of all but those in
+    formats that are never loaded.
 
     Raises `ConfigError` for a malformed id and `BackendError` if the hub does not deliver.
     """
@@ -53,17 +58,26 @@ def hub_snapshot(repo_id: str, revision: str | None) -> Path:
     http_error: type[Exception] = HfHubHTTPError.__mro__[1]
     wanted = repo_id if revision is None else f"{repo_id} at revision {revision}"
     try:
-        folder = Path(snapshot_download(repo_id, revision=revision, ignore_patterns=_OTHER_FORMATS))
+        folder = Path(
+            snapshot_download(
+                repo_id,
+                revision=revision,
+                allow_patterns=only,
+                ignore_patterns=None if only else _OTHER_FORMATS,
+            )
+        )
     except HFValidationError as error:
         raise ConfigError(
-            f"embedder.model={repo_id} is neither a folder nor a hub id (name or owner/name): {error}"
+            f"{group}.model={repo_id} is neither a folder nor a hub id (name or owner/name): {error}"
         ) from error
     except (OSError, http_error) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        kind = "embedding model" if group == "embedder" else "model"
+        packaged = "; or use the packaged model: embedder=minilm" if group == "embedder" else ""
         raise BackendError(
-            f"the embedding model {wanted} could not be fetched from the Hugging Face hub: {reason}. "
+            f"the {kind} {wanted} could not be fetched from the Hugging Face hub: {reason}. "
             "Connect this machine to the hub (and check the name); or copy the model's folder here and set "
-            "embedder.model=/path/to/it; or use the packaged model: embedder=minilm"
+            f"{group}.model=/path/to/it{packaged}"
         ) from error
     if not is_commit(folder.name):
         raise BackendError(f"the hub put {wanted} into {folder}, expected a folder named after its commit")

@@ -25,7 +25,7 @@ def loaded_model(
     from sentence_transformers import SentenceTransformer
 
     try:
-        with _without_progress_bar():
+        with without_progress_bar():
             model = SentenceTransformer(
                 str(folder), device=str(device), trust_remote_code=trust_remote_code, local_files_only=True
             )
@@ -51,7 +51,7 @@ def _cut_at(max_tokens: int, model: "SentenceTransformer") -> None:
 
 
 @contextmanager
-def _without_progress_bar() -> Iterator[None]:
+def without_progress_bar() -> Iterator[None]:
     """transformers draws a bar while it loads weights; only the caller's own callable may show anything."""
     from transformers.utils import logging
 

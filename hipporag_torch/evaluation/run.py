@@ -9,7 +9,7 @@ from hipporag_torch.errors import BackendError, InputError
 from hipporag_torch.evaluation.answers import require_answers
 from hipporag_torch.evaluation.gold import GoldCoverage, check_gold, document_title
 from hipporag_torch.evaluation.metrics import all_recall_at, exact_match, recall_at, reciprocal_rank, token_f1
-from hipporag_torch.protocols import Progress, Retriever, no_progress
+from hipporag_torch.protocols import Progress, Reader, Retriever, no_progress
 from hipporag_torch.text import TextOptions
 from hipporag_torch.types import Dataset, Passage, Question, Ranking
 
@@ -60,6 +60,7 @@ def evaluate(
     top_k: int | None = None,
     batch_size: int = 32,
     answers: Mapping[str, str] | None = None,
+    reader: Reader | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Ask `retriever` every question of `dataset` and compare what it finds with the gold passages.
@@ -68,7 +69,8 @@ def evaluate(
     ks: the cut-offs of recall, each at least 1.
     top_k: how many passages to ask for; None asks for max(ks). MRR looks no further than this.
     batch_size: how many questions go to the retriever at once. It sees their texts, nothing else.
-    answers: a reader's answer by question id, scored by exact match and token F1.
+    answers: a reader's answer by question id, scored by exact match and token F1. reader: makes them from
+    the rankings instead; only one of the two may be given.
 
     A gold passage that is not in the corpus counts as not found; `check_gold` tells beforehand.
     Raises `InputError` for options out of range, `BackendError` if the retriever skips questions.
@@ -77,6 +79,8 @@ def evaluate(
     ks = sorted(set(ks))
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, got {batch_size}")
+    if answers is not None and reader is not None:
+        raise InputError("answers come from a file or from a reader, got both; leave one out")
     if answers is not None:
         require_answers(dataset.questions, answers)
     titles: dict[str, str] = {}
@@ -93,9 +97,10 @@ def evaluate(
                 f"the retriever gave {len(rankings)} rankings for {len(batch)} questions; "
                 "expected one for each, in order"
             )
+        given = _answers(batch, rankings, answers, reader)
         rows += [
-            _row(question, ranking, text, titles, ks, None if answers is None else answers[question.id])
-            for question, ranking in zip(batch, rankings, strict=True)
+            _row(question, ranking, text, titles, ks, answer)
+            for question, ranking, answer in zip(batch, rankings, given, strict=True)
         ]
         progress("evaluate", len(rows), total)
     routes = Counter(row.route for row in rows)
@@ -114,6 +119,17 @@ def retrieval_depth(ks: Sequence[int], top_k: int | None) -> int:
             "raise it or drop the larger ks"
         )
     return top_k
+
+
+def _answers(
+    batch: Sequence[Question],
+    rankings: Sequence[Ranking],
+    answers: Mapping[str, str] | None,
+    reader: Reader | None,
+) -> Sequence[str | None]:
+    if answers is not None:
+        return [answers[question.id] for question in batch]
+    return [None] * len(batch) if reader is None else [answer.text for answer in reader.read(rankings)]
 
 
 def _row(

@@ -1,7 +1,7 @@
 """HippoRAG's extraction file, written and read: `{"docs": [{idx, passage, extracted_entities, …}]}`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +21,46 @@ def export_upstream(index: Index, path: str | Path, *, overwrite: bool = False) 
 
     Raises `InputError` if `path` exists and `overwrite` is not set, or if it cannot be a file.
     """
-    target = Path(path)
+    docs = (
+        upstream_doc(passage, extraction)
+        for passage, extraction in zip(index.passages, index.extractions, strict=True)
+        if extraction.status != "failed"
+    )
+    num_docs = write_docs(docs, path, overwrite=overwrite)
+    return Exported((Path(path),), left_out=len(index.passages) - num_docs)
+
+
+def write_docs(docs: Iterable[Mapping[str, Any]], path: str | Path, *, overwrite: bool = False) -> int:
+    """Write documents, as `upstream_doc` makes them, to `path` in their order; how many there were.
+
+    The file appears whole or not at all. Raises as `export_upstream`.
+    """
     num_docs = num_entities = num_chars = num_words = 0
-    with drafts([target], overwrite=overwrite) as (draft,), draft.open("w", newline="\n") as file:
+    with drafts([Path(path)], overwrite=overwrite) as (draft,), draft.open("w", newline="\n") as file:
         file.write('{"docs": [')
-        for passage, extraction in _extracted(index):
-            file.write((",\n" if num_docs else "\n") + json.dumps(_doc(passage, extraction)))
+        for doc in docs:
+            file.write((",\n" if num_docs else "\n") + json.dumps(doc))
+            entities = [entity for entity in doc["extracted_entities"] if isinstance(entity, str)]
             num_docs += 1
-            num_entities += len(extraction.entities)
-            num_chars += sum(map(len, extraction.entities))
-            num_words += sum(len(entity.split()) for entity in extraction.entities)
+            num_entities += len(entities)
+            num_chars += sum(map(len, entities))
+            num_words += sum(len(entity.split()) for entity in entities)
         averages = {
             "avg_ent_chars": round(num_chars / max(1, num_entities), 4),
             "avg_ent_words": round(num_words / max(1, num_entities), 4),
         }
         file.write("\n], " + json.dumps(averages)[1:] + "\n")
-    return Exported((target,), left_out=len(index.passages) - num_docs)
+    return num_docs
+
+
+def upstream_doc(passage: Passage, extraction: Extraction) -> dict[str, Any]:
+    """One document of the file."""
+    return {
+        "idx": passage.id,
+        "passage": passage.text,
+        "extracted_entities": list(extraction.entities),
+        "extracted_triples": [[t.subject, t.predicate, t.object] for t in extraction.triples],
+    }
 
 
 def read_upstream(path: str | Path) -> list[Document]:
@@ -52,18 +76,3 @@ def read_upstream(path: str | Path) -> list[Document]:
         Document(text=require_text(text, f"passage {number} of {file}"))
         for number, text in enumerate(docs_by_passage(file), start=1)
     ]
-
-
-def _extracted(index: Index) -> Iterator[tuple[Passage, Extraction]]:
-    for passage, extraction in zip(index.passages, index.extractions, strict=True):
-        if extraction.status != "failed":
-            yield passage, extraction
-
-
-def _doc(passage: Passage, extraction: Extraction) -> dict[str, Any]:
-    return {
-        "idx": passage.id,
-        "passage": passage.text,
-        "extracted_entities": list(extraction.entities),
-        "extracted_triples": [[t.subject, t.predicate, t.object] for t in extraction.triples],
-    }

@@ -117,6 +117,29 @@ class OpenIEExtractor:
         for start in range(0, len(passages), self._block_size):
             self._extract_block(passages[start : start + self._block_size], finish)
 
+    def estimate(self, passages: Sequence[Passage]) -> Usage:
+        """Two calls for each passage, with replies as long as they may be.
+
+        The entities, which the second prompt shows, stand in the passage: its text is counted in their place.
+        Passages that `extract` would refuse unasked are left out. Raises `ConfigError` if neither this
+        extractor nor the model limits a reply.
+        """
+        limit = self._max_tokens or getattr(self._llm, "max_tokens", None)
+        if limit is None:
+            raise ConfigError(
+                "the tokens of an extraction cannot be estimated: extractor.max_tokens is null and the model "
+                "does not say its own limit; set extractor.max_tokens"
+            )
+        calls = tokens = 0
+        for passage in passages:
+            entities = self._entities_prompt.messages(passage=passage.text)
+            if self._misfit(passage, entities, self._triples_messages(passage, ())):
+                continue
+            triples = self._triples_messages(passage, (passage.text,))
+            tokens += self._llm.count_tokens(entities) + self._llm.count_tokens(triples)
+            calls += 2
+        return Usage(calls=calls, prompt_tokens=tokens, completion_tokens=calls * limit)
+
     def _extract_block(self, passages: Sequence[Passage], finish: Keep) -> None:
         fitting: list[tuple[Passage, Prompt]] = []
         for passage in passages:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,14 @@ class ReplyCache:
         return known
 
     def put(self, entries: Iterable[tuple[bytes, Prompt, ChatReply]]) -> None:
-        """Store replies that were paid for, all or none. The first that is put for a key stays."""
+        """Store replies that were paid for, all or none. The first that is put for a key stays.
+
+        One with half of a surrogate pair, which models do write and the file cannot hold, is left out.
+        """
         with self._file.writing() as connection:
             for key, prompt, reply in entries:
+                if not _is_unicode(reply.text):
+                    continue
                 usage = reply.usage
                 row = (key, reply.finish, reply.text, usage.prompt_tokens, usage.completion_tokens)
                 put = connection.execute(
@@ -130,6 +136,35 @@ class ReplyCache:
                 connection.execute("VACUUM")
         return before - after
 
+    def clear(self) -> int:
+        """Delete every reply, so that its bytes leave the file; how many there were."""
+        if not self.path.exists():
+            return 0
+        with self._file.writing() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM replies").fetchone()
+            connection.execute("DELETE FROM replies")
+            _delete_unused(connection)
+        if count:
+            with self._file.connection() as connection:
+                connection.execute("VACUUM")
+        return count
+
+
+@dataclass(frozen=True, eq=False)
+class ReplyCaches:
+    """Where replies are kept, by how those that show something of a removed passage are found.
+
+    quoting: prompts that show passages as they are: its text finds them. derived: prompts that show what
+    was made of passages, such as facts and thoughts, in which no text is sure to be found: all go.
+    """
+
+    quoting: ReplyCache
+    derived: ReplyCache
+
+    def drop(self, passages: Sequence[str]) -> int:
+        """Delete what could show something of these passages' texts; how many replies that were."""
+        return (self.quoting.drop(passages) if passages else 0) + self.derived.clear()
+
 
 class _Quoted:
     """Finds any of some texts in messages, at about one look-up for each word of a message.
@@ -154,6 +189,10 @@ class _Quoted:
             return True
         words = self._by_word.keys() & set(_WORD.findall(folded))
         return any(text in folded for word in words for text in self._by_word[word])
+
+
+def _is_unicode(text: str) -> bool:
+    return text.encode("utf-8", "ignore").decode() == text
 
 
 def _folded(text: str) -> str:

@@ -11,10 +11,14 @@ class MeteredChatModel:
     """Wraps any chat model and adds up the usage of its replies, those of a batch that failed included.
 
     Roles that share a model have a meter each.
+
+    max_tokens: the most tokens of a reply that the model itself allows, for those who estimate; None where
+    that is not known.
     """
 
-    def __init__(self, *, model: ChatModel) -> None:
+    def __init__(self, *, model: ChatModel, max_tokens: int | None = None) -> None:
         self._model = model
+        self.max_tokens = max_tokens
         self.usage = Usage()
 
     @property

@@ -27,24 +27,29 @@ class Endpoint:
     base_url: None is OpenAI's own. With an `api_version` it is an Azure resource.
     api_key_env: the environment variable with the key; None for a service that wants none. At a loopback
         address the variable need not be set. headers: sent with each request; they never appear in messages.
+    group: whose options these are, for messages.
     """
 
     base_url: str | None = None
     api_key_env: str | None = "OPENAI_API_KEY"
     api_version: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    group: str = "llm"
 
     def __post_init__(self) -> None:
+        group = self.group
         if self.base_url is not None:
-            _require_address(self.base_url)
+            _require_address(self.base_url, group)
         if self.api_version is not None and (self.base_url is None or self.api_key_env is None):
             raise ConfigError(
-                "llm.api_version makes it an Azure endpoint, which needs llm.base_url, such as "
-                "https://NAME.openai.azure.com, and llm.api_key_env, such as AZURE_OPENAI_API_KEY"
+                f"{group}.api_version makes it an Azure endpoint, which needs {group}.base_url, such as "
+                f"https://NAME.openai.azure.com, and {group}.api_key_env, such as AZURE_OPENAI_API_KEY"
             )
         for name, value in self.headers.items():
             if not (_is_header(name) and _is_header(value)):
-                raise ConfigError(f"llm.headers: {name!r} must be text in printable ASCII, and its value too")
+                raise ConfigError(
+                    f"{group}.headers: {name!r} must be text in printable ASCII, and its value too"
+                )
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url})"
@@ -63,7 +68,8 @@ class Endpoint:
         if not key:
             raise ConfigError(
                 f"no key for {self.url}: the environment variable {self.api_key_env} is not set; set it, "
-                "name another as llm.api_key_env, or set that to null for an endpoint that wants none"
+                f"name another as {self.group}.api_key_env, or set that to null for an endpoint that wants "
+                "none"
             )
         if not _is_header(key):
             raise ConfigError(
@@ -97,19 +103,21 @@ def imported_openai() -> Any:
     try:
         import openai
     except ImportError as error:
-        raise ConfigError("this chat model needs the extra: pip install 'hipporag-torch[openai]'") from error
+        raise ConfigError(
+            "an OpenAI-compatible endpoint needs the extra: pip install 'hipporag-torch[openai]'"
+        ) from error
     return openai
 
 
-def _require_address(base_url: str) -> None:
+def _require_address(base_url: str, group: str) -> None:
     parts = urlsplit(base_url)
     plain = not (parts.query or parts.fragment or "@" in parts.netloc)
     if parts.scheme in ("http", "https") and parts.hostname and plain:
         return
     # What is wrong may be a secret: it is not shown.
     raise ConfigError(
-        "llm.base_url must be an address such as http://localhost:8000/v1, without a user, password or "
-        "query; a key belongs in the environment variable that llm.api_key_env names"
+        f"{group}.base_url must be an address such as http://localhost:8000/v1, without a user, password or "
+        f"query; a key belongs in the environment variable that {group}.api_key_env names"
     )
 
 

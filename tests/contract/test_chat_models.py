@@ -13,9 +13,13 @@ from hipporag_torch.llms.cached import CachedChatModel
 from hipporag_torch.llms.metered import MeteredChatModel
 from hipporag_torch.llms.openai import OpenAIChatModel
 from hipporag_torch.llms.scripted import ScriptedChatModel
+from hipporag_torch.llms.transformers import TransformersChatModel
+from hipporag_torch.llms.vllm import VLLMChatModel
 from hipporag_torch.protocols import ChatModel
 
 from ..llm_stub import Request, Response, StubServer, chunk, completion, events, failure
+from ..tiny_chat_model import save_tiny_chat_model
+from ..vllm_fake import FakeVLLM
 
 Make = Callable[[], ChatModel]
 
@@ -190,3 +194,88 @@ def test_no_key_in_a_cache_file(server: StubServer, tmp_path: Path, monkeypatch:
     assert b"reply to a" in content
     assert b"sk-contract" not in content
     assert b"a-secret" not in content
+
+
+CONTEXT = 512
+TOO_LONG = "x" * 20_000 + " word" * 9_000
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_chat_model(tmp_path_factory.mktemp("contract") / "tiny", context=CONTEXT)
+
+
+@pytest.fixture(params=["transformers", "vllm"])
+def local(
+    request: pytest.FixtureRequest, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Make:
+    """Models in this process, which say what they like: the laws that need no certain reply."""
+    kind: str = request.param
+    link = tmp_path / "tiny"
+    link.symlink_to(tiny)
+    if kind == "vllm":
+        FakeVLLM().install(monkeypatch)
+        return lambda: VLLMChatModel(model=str(link), max_model_len=CONTEXT, max_tokens=12, batch_size=4)
+    return lambda: TransformersChatModel(model=str(link), device="cpu", max_tokens=12, batch_size=4)
+
+
+def test_a_local_reply_does_not_hang_on_what_else_is_asked(local: Make):
+    model = local()
+    asked = [prompt(text) for text in (*TEXTS[:3], TEXTS[4], "a", "a")]
+    assert model.reply(asked) == [model.reply([one])[0] for one in asked]
+    assert model.reply(asked[::-1]) == model.reply(asked)[::-1]
+    assert model.reply([]) == []
+
+
+def test_a_local_model_refuses_one_prompt_and_answers_the_others(local: Make):
+    model = local()
+    got: dict[int, ChatReply] = {}
+    steps: list[tuple[str, int, int]] = []
+
+    def accept(number: int, reply: ChatReply) -> bool:
+        assert number not in got
+        got[number] = reply
+        return True
+
+    asked = [prompt(text) for text in ("a", TOO_LONG, "half \ud800", "b")]
+    replies = model.reply(asked, accept=accept, progress=lambda *step: steps.append(step))
+    assert [got[number] for number in range(4)] == replies
+    assert [reply.finish == "error" for reply in replies] == [False, True, True, False]
+    assert all(reply.permanent and reply.usage == Usage() for reply in replies[1:3])
+    context = model.context_tokens
+    assert context is not None
+    assert f"{context:,}" in replies[1].error
+    assert f"{model.count_tokens(asked[1]):,}" in replies[1].error
+    assert [done for _, done, _ in steps] == [1, 2, 3, 4]
+    assert {(stage, total) for stage, _, total in steps} == {("chat", 4)}
+
+
+def test_a_limit_cuts_a_local_reply(local: Make):
+    (reply,) = local().reply([prompt("Tell me a long story.")], max_tokens=2)
+    assert (reply.finish, reply.usage.completion_tokens) == ("length", 2)
+    assert reply.usage.calls == 1
+    assert reply.usage.prompt_tokens > 0
+
+
+def test_a_local_stream_shows_what_the_reply_holds(local: Make):
+    pieces: list[str] = []
+    model = local()
+    reply = model.stream(prompt("東京"), pieces.append)
+    assert "".join(pieces) == reply.text
+    assert reply == model.reply([prompt("東京")])[0]
+    assert model.stream(prompt(TOO_LONG), pieces.append).permanent
+
+
+def test_a_schema_may_be_asked_of_a_local_model(local: Make):
+    (reply,) = local().reply([prompt("a")], schema=SCHEMA)
+    assert reply.usage.calls == 1
+
+
+def test_local_identities_are_equal_and_json_can_hold_them(local: Make, tmp_path: Path):
+    one, other = local().identity, local().identity
+    assert one == other
+    assert one.revision.startswith("sha256:")
+    assert str(tmp_path) not in repr(one)
+    assert json.loads(json.dumps([one.endpoint, one.model, one.revision, one.settings]))
+    assert list(one.settings) == sorted(one.settings)
+    assert dict(one.settings)["max_tokens"] == "12"

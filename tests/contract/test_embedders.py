@@ -1,7 +1,7 @@
 """What every embedder must do, whichever it is."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,16 @@ from hipporag_torch.embedders.cache import EmbeddingCache
 from hipporag_torch.embedders.cached import CachedEmbedder
 from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.embedders.minilm import packaged_minilm
+from hipporag_torch.embedders.openai import OpenAIEmbedder
 from hipporag_torch.embedders.sentence_transformer import SentenceTransformerEmbedder
+from hipporag_torch.embedders.vllm import VLLMEmbedder
 from hipporag_torch.errors import ConfigError, InputError
 from hipporag_torch.protocols import Embedder
 from hipporag_torch.types import Role
+
+from ..llm_stub import Request, Response, StubServer
+from ..tiny_chat_model import save_tiny_chat_model
+from ..vllm_fake import FakeVLLM
 
 Make = Callable[[Mapping[Role, str] | None], Embedder]
 
@@ -40,20 +46,64 @@ def folder_of_minilm() -> str:
     return str(Path(spec.submodule_search_locations[0]) / "model")
 
 
+def embeddings(request: Request) -> Response:
+    """A service whose model is the hashing one."""
+    rows = HashingEmbedder(dim=64).embed(request.body["input"], "passage").tolist()
+    data = [{"object": "embedding", "index": row, "embedding": emb} for row, emb in enumerate(rows)]
+    return Response({"object": "list", "model": "m", "data": data})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[StubServer]:
+    with StubServer(embeddings) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_chat_model(tmp_path_factory.mktemp("contract") / "tiny", context=16_384)
+
+
+def install_hashing_vllm(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vLLM whose model is the hashing one."""
+    from transformers import AutoTokenizer
+
+    decode, hashing = AutoTokenizer.from_pretrained(tiny).decode, HashingEmbedder(dim=64)
+    FakeVLLM(vector=lambda tokens: hashing.embed([decode(tokens)], "passage")[0].tolist()).install(
+        monkeypatch
+    )
+
+
 @pytest.fixture(
     params=[
         "hashing",
         "cached-hashing",
+        "openai",
+        "cached-openai",
+        "vllm",
         pytest.param("minilm", marks=needs_minilm),
         pytest.param("folder", marks=needs_minilm),
         pytest.param("cached-minilm", marks=needs_minilm),
     ]
 )
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+def make(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: StubServer
+) -> Make:
     """A way to make the embedder anew, with other instructions if wanted."""
     kind: str = request.param
+    link = tmp_path / "tiny"
+    if kind == "vllm":
+        link.symlink_to(request.getfixturevalue("tiny"))
+        install_hashing_vllm(link, monkeypatch)
 
     def plain(instructions: Mapping[Role, str] | None) -> Embedder:
+        if kind.endswith("openai"):
+            return OpenAIEmbedder(
+                model="m", dim=64, base_url=server.url, instructions=instructions, batch_size=3
+            )
+        if kind == "vllm":
+            options = {"max_model_len": 16_384}
+            return VLLMEmbedder(model=str(link), instructions=instructions, engine_options=options)
         if kind.endswith("hashing"):
             return HashingEmbedder(dim=64, instructions=instructions)
         if kind == "folder":

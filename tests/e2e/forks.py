@@ -17,7 +17,14 @@ import hydra  # noqa: F401
 import rich.progress  # noqa: F401
 
 import hipporag_torch.config
+import hipporag_torch.dry_run
 import hipporag_torch.evaluation
+import hipporag_torch.extractors.openie
+import hipporag_torch.fact_filters
+import hipporag_torch.journal
+import hipporag_torch.llms.scripted
+import hipporag_torch.opening
+import hipporag_torch.readers
 import hipporag_torch.retrievers.bm25
 import hipporag_torch.retrievers.hipporag  # noqa: F401
 
