@@ -48,6 +48,7 @@ class Usage:
 class ChatReply:
     """A model's answer to one prompt.
 
+    Half of a surrogate pair, which models do write and no file can hold, becomes U+FFFD.
     A reply that could not be had has `finish` "error", an empty text and an `error` that says why;
     `permanent` says that asking again would fail in the same way (a prompt longer than the context, a
     refusal, a wrong key). One that came from a cache counts in `usage` as cached.
@@ -58,6 +59,11 @@ class ChatReply:
     usage: Usage = field(default_factory=Usage)
     error: str = ""
     permanent: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.text.isascii():
+            whole = self.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            object.__setattr__(self, "text", whole)
 
 
 Accept = Callable[[int, ChatReply], bool]

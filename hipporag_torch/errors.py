@@ -3,7 +3,8 @@
 A message says what was wrong, what was got, what was expected and what to do next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 
@@ -43,7 +44,12 @@ class ExtractionError(HippoRAGError):
 
 
 class BudgetError(HippoRAGError):
-    """The next call of a model would exceed the budget; nothing was asked that is not paid for."""
+    """The next call of a model would exceed the budget; nothing was asked that is not paid for.
+
+    An extractor puts the extractions that it had finished into `finished`, by passage id.
+    """
+
+    finished: Mapping[str, Any] = MappingProxyType({})
 
 
 class StoreError(HippoRAGError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hipporag_torch.chat import Usage
-from hipporag_torch.errors import BackendError, ConfigError, ExtractionError
+from hipporag_torch.errors import BackendError, BudgetError, ConfigError, ExtractionError
 from hipporag_torch.protocols import CountsUsage, EstimatesUsage, Extractor
 from hipporag_torch.reports import FailedPassage
 from hipporag_torch.text import TextOptions
@@ -16,12 +16,17 @@ from hipporag_torch.vocabulary import Stated
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """New extractions, by passage id, ascending; `usage` is what they took that was not paid for before."""
+    """New extractions, by passage id, ascending; `usage` is what they took that was not paid for before.
+
+    A budget that was spent is `stopped`, the reason, and `left` lists the passages that it did not reach.
+    """
 
     passages: Mapping[str, Passage]
     extractions: Mapping[str, Extraction]
     text: TextOptions
     usage: Usage = field(default_factory=Usage)
+    left: tuple[str, ...] = ()
+    stopped: str = ""
 
     @staticmethod
     def nothing(text: TextOptions) -> "Extracted":
@@ -77,16 +82,28 @@ def extract(
     *,
     on_error: OnError,
     progress: Progress,
+    whole: bool,
 ) -> Extracted:
     """Extract `passages`, which ascend by id.
 
+    A budget that is spent on the way leaves those that it did not reach for later, unless `whole` or
+    `on_error` "fail" asks for all or nothing, or none was finished: then its `BudgetError` comes through.
     Raises `BackendError` if the extractor skips one, and `ExtractionError` with all failures, after the last
     passage, if there are some and `on_error` is "fail".
     """
     if on_error not in ("quarantine", "fail"):
         raise ConfigError(f"on_error must be quarantine or fail, got {on_error!r}")
     before = extractor.usage if isinstance(extractor, CountsUsage) else Usage()
-    made = extractor.extract(passages, progress) if passages else []
+    left: tuple[str, ...] = ()
+    stopped = ""
+    try:
+        made = extractor.extract(passages, progress) if passages else []
+    except BudgetError as error:
+        if whole or on_error == "fail" or not error.finished:
+            raise
+        left, stopped = tuple(p.id for p in passages if p.id not in error.finished), str(error)
+        passages = [passage for passage in passages if passage.id in error.finished]
+        made = [error.finished[passage.id] for passage in passages]
     if len(made) != len(passages):
         raise BackendError(
             f"the extractor gave {len(made)} extractions for {len(passages)} passages; "
@@ -97,7 +114,7 @@ def extract(
         usage = extractor.usage - before
     else:
         usage = sum((extraction.usage for extraction in made), Usage())
-    extracted = Extracted(by_id, dict(zip(by_id, made, strict=True)), text, usage)
+    extracted = Extracted(by_id, dict(zip(by_id, made, strict=True)), text, usage, left, stopped)
     if extracted.failed and on_error == "fail":
         first = extracted.failed[0]
         raise ExtractionError(

@@ -161,6 +161,7 @@ class HippoRAG:
         `ExtractionError` lists all failures and nothing is changed.
         """
         wrapped = _documents(documents)
+        self._require_embedder()
         return self._keeper.change(
             "add",
             self._own(),
@@ -181,6 +182,7 @@ class HippoRAG:
     ) -> UpdateReport:
         """Replace all that a source holds by `documents`; what it keeps is not paid for again."""
         wrapped = _documents(documents)
+        self._require_embedder()
         return self._keeper.change(
             "update",
             self._own(),
@@ -231,6 +233,7 @@ class HippoRAG:
         on_error: OnError = "quarantine",
     ) -> ExtractReport:
         """Extract again what failed; with `permanent` also what is expected to fail in the same way."""
+        self._require_embedder()
         return self._keeper.change(
             "retry",
             self._own(),
@@ -251,6 +254,7 @@ class HippoRAG:
         on_error: OnError = "quarantine",
     ) -> ExtractReport:
         """Extract all passages again, or those of one producer; a failure keeps the extraction there is."""
+        self._require_embedder()
         return self._keeper.change(
             "reextract",
             self._own(),
@@ -326,6 +330,14 @@ class HippoRAG:
         keeper = self._keeper
         disk = disk_stats(keeper.store, keeper.snapshot) if isinstance(keeper, OnDisk) else None
         return index_stats(self.index, disk)
+
+    def _require_embedder(self) -> None:
+        """What will need vectors fails before anything is extracted for it."""
+        if isinstance(self.embedder, AbsentEmbedder):
+            raise ConfigError(
+                "no embedder was stated, and new passages, phrases and facts need one; open the index with "
+                f"the one that it was built with: {self.embedder.identity}"
+            )
 
     def _own(self) -> Indexer:
         """The parts of this memory with the options of the present index: another process may change them."""

@@ -1,7 +1,6 @@
 """Documents in, a new index out: chunk → extract → embed → connect."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import torch
 
@@ -20,6 +19,7 @@ from hipporag_torch.reports import (
     SourceReport,
     UpdateReport,
 )
+from hipporag_torch.selections import failed_ids, produced_by, replacing, to_extract
 from hipporag_torch.sources import (
     Piece,
     as_before,
@@ -78,14 +78,18 @@ class Indexer:
 
         A passage that is known costs nothing: its source is noted. A failed extraction leaves the passage
         in, found by its vector alone, and listed in the report; adding it again retries, unless the
-        failure is permanent. With `on_error="fail"` failures raise `ExtractionError` at the end.
+        failure is permanent. With `on_error="fail"` failures raise `ExtractionError` at the end. A budget
+        that is spent leaves out what it did not reach, and the report says what and why.
         """
         self._require_own(index)
         documents = documents_of(documents)
         clock = Clock()
         pieces = pieces_of(documents, self.chunker, self.text)
         passages = merged(index.passages, pieces)
-        extracted = self._extract(passages, _to_extract(index, pieces), on_error, progress, clock)
+        extracted = self._extract(passages, to_extract(index, pieces), on_error, progress, clock)
+        for key in set(extracted.left) - index.passage_row.keys():
+            del passages[key]
+        pieces = [piece for piece in pieces if piece.passage_id in passages]
         built = self._build(index, passages, extracted, progress, clock)
         return built.index, self._add_report(index, len(documents), pieces, extracted, built, clock)
 
@@ -111,11 +115,13 @@ class Indexer:
         if the index has no such source, or if there are no documents.
         """
         self._require_own(index)
-        documents = _replacing(index, source_id, documents)
+        documents = replacing(index, source_id, documents)
         clock = Clock()
         pieces = pieces_of(documents, self.chunker, self.text)
         passages = as_before(index.passages, merged(without(index.passages, {source_id}), pieces))
-        extracted = self._extract(passages, _to_extract(index, pieces), on_error, progress, clock)
+        todo = to_extract(index, pieces)
+        # The old text must not go before the new one is in.
+        extracted = self._extract(passages, todo, on_error, progress, clock, whole=True)
         built = self._build(index, passages, extracted, progress, clock)
         handed = {piece.passage_id for piece in pieces}
         left = [key for key in held_by(index.passages, source_id) if key not in handed]
@@ -133,7 +139,7 @@ class Indexer:
     def plan_update(self, index: Index, source_id: str, documents: Iterable[Document]) -> ChangePlan:
         """What `update` would do."""
         self._require_own(index)
-        documents = _replacing(index, source_id, documents)
+        documents = replacing(index, source_id, documents)
         pieces = pieces_of(documents, self.chunker, self.text)
         stay = {passage.id for passage in without(index.passages, {source_id})}
         stay |= {piece.passage_id for piece in pieces}
@@ -188,12 +194,12 @@ class Indexer:
     ) -> tuple[Index, ExtractReport]:
         """`index` with its failed passages extracted again; the permanent failures too if asked for."""
         self._require_own(index)
-        return self._again(index, _failed(index, permanent), on_error, progress)
+        return self._again(index, failed_ids(index, permanent=permanent), on_error, progress)
 
     def plan_retry_failed(self, index: Index, *, permanent: bool = False) -> ChangePlan:
         """What `retry_failed` would do."""
         self._require_own(index)
-        return self._plan_again(index, _failed(index, permanent))
+        return self._plan_again(index, failed_ids(index, permanent=permanent))
 
     def reextract(
         self,
@@ -209,12 +215,12 @@ class Indexer:
         `InputError` if no extraction has this producer.
         """
         self._require_own(index)
-        return self._again(index, _produced_by(index, producer), on_error, progress)
+        return self._again(index, produced_by(index, producer), on_error, progress)
 
     def plan_reextract(self, index: Index, *, producer: str | None = None) -> ChangePlan:
         """What `reextract` would do."""
         self._require_own(index)
-        return self._plan_again(index, _produced_by(index, producer))
+        return self._plan_again(index, produced_by(index, producer))
 
     def rebuild(self, index: Index, *, progress: Progress = no_progress) -> Index:
         """The index of the same passages and extractions, all else made anew and as this indexer has it.
@@ -265,10 +271,14 @@ class Indexer:
         on_error: OnError,
         progress: Progress,
         clock: Clock,
+        *,
+        whole: bool = False,
     ) -> Extracted:
         with clock("extract"):
             chosen = [passages[key] for key in todo]
-            return extract(self.extractor, chosen, self.text, on_error=on_error, progress=progress)
+            return extract(
+                self.extractor, chosen, self.text, on_error=on_error, progress=progress, whole=whole
+            )
 
     def _build(
         self,
@@ -311,6 +321,8 @@ class Indexer:
                 for source_id, keys in by_source.items()
             },
             usage=extracted.usage,
+            left=extracted.left,
+            stopped=extracted.stopped,
         )
 
     def _again(
@@ -321,7 +333,7 @@ class Indexer:
         extracted = self._extract(passages, todo, on_error, progress, clock)
         built = self._build(index, passages, extracted.replacing(index.failed), progress, clock)
         return built.index, ExtractReport(
-            passages=tuple(todo),
+            passages=tuple(key for key in todo if key not in extracted.left),
             phrases_added=built.phrases_added,
             phrases_removed=built.phrases_removed,
             facts_added=built.facts_added,
@@ -331,13 +343,15 @@ class Indexer:
             dropped=extracted.dropped,
             seconds=clock.seconds,
             usage=extracted.usage,
+            left=extracted.left,
+            stopped=extracted.stopped,
         )
 
     def _plan(
         self, index: Index, num_documents: int, pieces: Sequence[Piece], removed: tuple[str, ...] = ()
     ) -> ChangePlan:
         handed = {piece.passage_id: Passage(piece.passage_id, piece.text) for piece in pieces}
-        todo = _to_extract(index, pieces)
+        todo = to_extract(index, pieces)
         num_new = len(handed.keys() - index.passage_row.keys())
         return ChangePlan(
             documents=num_documents,
@@ -356,43 +370,3 @@ class Indexer:
             extractor_calls=len(todo) * self.extractor.calls_per_passage,
             usage=estimated(self.extractor, [index.passages[index.passage_row[key]] for key in todo]),
         )
-
-
-def _to_extract(index: Index, pieces: Iterable[Piece]) -> list[str]:
-    """The passages handed in that are new, or that failed in a way that can heal; ids, ascending."""
-    handed = {piece.passage_id for piece in pieces}
-    return sorted(key for key in handed if key not in index.passage_row or index.failed.get(key) is False)
-
-
-def _failed(index: Index, permanent: bool) -> list[str]:
-    return [key for key, is_permanent in index.failed.items() if permanent or not is_permanent]
-
-
-def _produced_by(index: Index, producer: str | None) -> list[str]:
-    """The passages whose extraction has this producer, or all; ids, ascending."""
-    if producer is None:
-        return [passage.id for passage in index.passages]
-    found = [extraction.producer for extraction in index.extractions]
-    if producer not in found:
-        known = ", ".join(repr(name) for name in sorted(set(found))) or "none, it is empty"
-        raise InputError(f"no extraction was made by {producer!r}; the index has those of {known}")
-    return [p.id for p, its in zip(index.passages, found, strict=True) if its == producer]
-
-
-def _replacing(index: Index, source_id: str, documents: Iterable[Document]) -> list[Document]:
-    """`documents` of `source_id`, which the index must have."""
-    require_text(source_id, "source_id")
-    documents = documents_of(documents)
-    if not held_by(index.passages, source_id):
-        raise InputError(f"the index has no source {source_id!r:.80} to update; add its documents instead")
-    if not documents:
-        raise InputError(
-            f"there are no documents to update the source {source_id!r:.80} with; remove it instead"
-        )
-    for document in documents:
-        if document.source_id not in (None, source_id):
-            raise InputError(
-                f"a document of the source {document.source_id!r:.80} cannot update {source_id!r:.80}; "
-                "leave its source_id out, or update its own source"
-            )
-    return [replace(document, source_id=source_id) for document in documents]

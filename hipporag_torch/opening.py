@@ -29,15 +29,16 @@ from hipporag_torch.config import (
     what_is_read,
 )
 from hipporag_torch.embedders.none import NoEmbedder
-from hipporag_torch.errors import CompatibilityError, ConfigError, StoreError
+from hipporag_torch.errors import BudgetError, CompatibilityError, ConfigError, StoreError
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.llms.roles import ChatModels
-from hipporag_torch.protocols import Chunker, Embedder, Extractor
+from hipporag_torch.protocols import Chunker, Embedder, Extractor, Progress
 from hipporag_torch.reports import AddReport
 from hipporag_torch.statistics import index_stats
 from hipporag_torch.store.store import Store
+from hipporag_torch.types import Document
 
 
 def store_of(cfg: DictConfig, *, read_only: bool = False) -> Store:
@@ -106,6 +107,17 @@ def open_memory(
         makes=fills,
         models=models,
     )
+
+
+def fill(memory: HippoRAG, documents: Sequence[Document], progress: Progress) -> AddReport:
+    """Add the corpus that is then searched: all of it, since half of one answers nothing well.
+
+    Raises `BudgetError` if a budget was spent on the way; what it had reached is kept, in a directory.
+    """
+    report = memory.add(documents, progress)
+    if report.stopped:
+        raise BudgetError(f"{report.stopped}; {len(report.left):,} passages are left, run it again with more")
+    return report
 
 
 def open_index(

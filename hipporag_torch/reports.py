@@ -37,7 +37,8 @@ class AddReport:
     nothing that the extractor found: they are found by their vectors alone. `failed` lists those that
     this call tried to extract; one whose failure is permanent is not tried again. `sources` has an entry
     for each source that the documents name. `usage` is what language models were asked for it: extractions
-    that an interrupted call had paid for are not in it.
+    that an interrupted call had paid for are not in it. Where a budget was spent, `stopped` says so and
+    `left` lists the passages that were not reached and are not in the index: adding them again goes on.
     """
 
     documents: int
@@ -52,6 +53,8 @@ class AddReport:
     seconds: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, SourceReport] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    left: tuple[str, ...] = ()
+    stopped: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class ExtractReport:
     """What one `retry_failed` or `reextract` did: `passages` are those that it tried.
 
     `failed` are those of them that failed, perhaps again. A passage that had a good extraction before
-    keeps it when the new one fails. `usage` is what language models were asked by this call.
+    keeps it when the new one fails. `usage` is what language models were asked by this call. Where a budget
+    was spent, `stopped` says so and `left` lists the passages that it did not reach.
     """
 
     passages: tuple[str, ...]
@@ -96,6 +100,8 @@ class ExtractReport:
     dropped: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    left: tuple[str, ...] = ()
+    stopped: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hipporag_torch.chat import Usage
 from hipporag_torch.embedders.missing import embed_missing
-from hipporag_torch.errors import BackendError
+from hipporag_torch.errors import BackendError, BudgetError
 from hipporag_torch.protocols import (
     Embedder,
     EmbedderIdentity,
@@ -93,10 +93,14 @@ class StagedExtractor:
         missing = [passage for passage in passages if passage.id not in done]
         if done:
             progress("extract", len(done), len(passages))
-        if isinstance(self._extractor, ExtractsEach):
-            self._stage_each(self._extractor, missing, done, progress, len(passages))
-        else:
-            self._stage_blocks(missing, done, progress, len(passages))
+        try:
+            if isinstance(self._extractor, ExtractsEach):
+                self._stage_each(self._extractor, missing, done, progress, len(passages))
+            else:
+                self._stage_blocks(missing, done, progress, len(passages))
+        except BudgetError as error:
+            error.finished = done | dict(error.finished)
+            raise
         lacking = sum(passage.id not in done for passage in passages)
         if lacking:
             raise BackendError(f"the extractor gave nothing for {lacking} passages; expected one for each")

@@ -30,7 +30,7 @@ from hipporag_torch.dry_run import run_costs
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.llms.roles import ChatModels
-from hipporag_torch.opening import lacks_corpus, open_memory
+from hipporag_torch.opening import fill, lacks_corpus, open_memory
 from hipporag_torch.protocols import Reader
 from hipporag_torch.readers import LLMReader
 from hipporag_torch.retrievers.questions import check_call
@@ -66,7 +66,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
     with open_memory(cfg, overrides, fills=fills, models=models) as memory:
         if documents is not None:
             with progress_bar() as progress:
-                report = memory.add(documents, progress)
+                report = fill(memory, documents, progress)
             warn_of_failed(report.failed)
         else:
             show_opened(cfg.index.path, memory.index)

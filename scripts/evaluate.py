@@ -32,7 +32,7 @@ from hipporag_torch.evaluation import (
 )
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.hipporag import HippoRAG
-from hipporag_torch.opening import lacks_corpus, open_memory, report_of
+from hipporag_torch.opening import fill, lacks_corpus, open_memory, report_of
 from hipporag_torch.readers.none import NoReader
 from hipporag_torch.reports import AddReport
 from hipporag_torch.types import Dataset
@@ -70,7 +70,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
             warn_absent(cfg, dataset, memory)
         start = time.perf_counter()
         with progress_bar() as progress:
-            report = memory.add(dataset.documents, progress) if fills else report_of(memory.index)
+            report = fill(memory, dataset.documents, progress) if fills else report_of(memory.index)
             indexed = time.perf_counter()
             evaluation = evaluate(
                 dataset,

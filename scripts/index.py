@@ -133,7 +133,7 @@ def _add(call: Call, documents: Sequence[Document], extractor: Extractor, chunke
     if new:
         console.print(f"made the index {escape(call.cfg.index.path)}", highlight=False, soft_wrap=True)
     show.show_added(report, call.prices)
-    return 0
+    return 1 if report.stopped else 0
 
 
 def update(call: Call) -> int:
@@ -274,7 +274,7 @@ def reextract(call: Call) -> int:
         with progress_bar() as progress:
             report = memory.reextract(progress, producer=producer, on_error=call.cfg.on_error)
     show.show_extracted(report, call.prices)
-    return 0
+    return 1 if report.stopped else 0
 
 
 def rebuild_graph(call: Call) -> int:
@@ -310,7 +310,7 @@ def retry(call: Call) -> int:
         with progress_bar() as progress:
             report = memory.retry_failed(progress, permanent=permanent, on_error=call.cfg.on_error)
     show.show_extracted(report, call.prices)
-    return 0
+    return 1 if report.stopped else 0
 
 
 _EVERY = frozenset({"action", "index", "runtime", "hydra"})

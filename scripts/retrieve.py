@@ -16,7 +16,7 @@ from hipporag_torch.console.rows import shortened
 from hipporag_torch.console.usage import show_costs, show_usage
 from hipporag_torch.dry_run import run_costs
 from hipporag_torch.errors import ConfigError
-from hipporag_torch.opening import lacks_corpus, open_memory
+from hipporag_torch.opening import fill, lacks_corpus, open_memory
 from hipporag_torch.retrievers.questions import check_call
 from hipporag_torch.types import Ranking
 
@@ -43,7 +43,7 @@ def run(cfg: DictConfig, directory: Path) -> None:
     with open_memory(cfg, overrides, fills=fills, models=models) as memory:
         if documents is not None:
             with progress_bar() as progress:
-                report = memory.add(documents, progress)
+                report = fill(memory, documents, progress)
             warn_of_failed(report.failed)
         else:
             show_opened(cfg.index.path, memory.index)

@@ -55,6 +55,7 @@ def show_added(report: AddReport, prices: Prices | None = None) -> None:
     )
     _show_sources(report)
     warn_failed(report.failed)
+    warn_stopped(report)
 
 
 def show_updated(report: UpdateReport, prices: Prices | None = None) -> None:
@@ -110,6 +111,7 @@ def show_extracted(report: ExtractReport, prices: Prices | None = None) -> None:
         ]
     )
     warn_failed(report.failed, "keep what they had before, if anything")
+    warn_stopped(report)
 
 
 def show_plan(plan: ChangePlan, prices: Prices | None = None) -> None:
@@ -172,3 +174,10 @@ def _oddities(dropped: Mapping[str, int], without_facts: Sequence[str]) -> list[
     if without_facts:
         rows.append(("without facts", f"{num_passages(without_facts)}, found by their vectors alone"))
     return rows
+
+
+def warn_stopped(report: AddReport | ExtractReport) -> None:
+    """That a budget was spent, and what is left for the next run."""
+    if report.stopped:
+        left = num_passages(report.left)
+        warn(f"{report.stopped}; {left} left out: the same again goes on where this one stopped")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hipporag_torch.chat import ChatReply, Prompt, Usage
-from hipporag_torch.errors import BackendError, ConfigError
+from hipporag_torch.errors import BackendError, BudgetError, ConfigError
 from hipporag_torch.extractors.triples import ENTITIES, TRIPLES, read_entities, read_triples
 from hipporag_torch.prompts import PromptTemplate, load_prompt
 from hipporag_torch.protocols import ChatModel, Progress, no_progress
@@ -92,13 +92,17 @@ class OpenIEExtractor:
         return ":".join(["openie", model, *settings, *prompts])
 
     def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
-        """One extraction per passage, in order. Raises as `extract_each`, which keeps what was finished."""
+        """One extraction per passage, in order. A `BudgetError` has what was finished."""
         done: dict[str, Extraction] = {}
 
         def keep(passage: Passage, extraction: Extraction) -> None:
             done[passage.id] = extraction
 
-        self.extract_each(passages, keep, progress)
+        try:
+            self.extract_each(passages, keep, progress)
+        except BudgetError as error:
+            error.finished = done
+            raise
         return [done[passage.id] for passage in passages]
 
     def extract_each(self, passages: Sequence[Passage], keep: Keep, progress: Progress = no_progress) -> None:

@@ -77,14 +77,9 @@ class ReplyCache:
         return known
 
     def put(self, entries: Iterable[tuple[bytes, Prompt, ChatReply]]) -> None:
-        """Store replies that were paid for, all or none. The first that is put for a key stays.
-
-        One with half of a surrogate pair, which models do write and the file cannot hold, is left out.
-        """
+        """Store replies that were paid for, all or none. The first that is put for a key stays."""
         with self._file.writing() as connection:
             for key, prompt, reply in entries:
-                if not _is_unicode(reply.text):
-                    continue
                 usage = reply.usage
                 row = (key, reply.finish, reply.text, usage.prompt_tokens, usage.completion_tokens)
                 put = connection.execute(
@@ -189,10 +184,6 @@ class _Quoted:
             return True
         words = self._by_word.keys() & set(_WORD.findall(folded))
         return any(text in folded for word in words for text in self._by_word[word])
-
-
-def _is_unicode(text: str) -> bool:
-    return text.encode("utf-8", "ignore").decode() == text
 
 
 def _folded(text: str) -> str:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from hipporag_torch.embedders.hashing import HashingEmbedder
-from hipporag_torch.errors import CompatibilityError, ConfigError, ExtractionError, InputError
+from hipporag_torch.errors import BudgetError, CompatibilityError, ConfigError, ExtractionError, InputError
 from hipporag_torch.extractions import Extractions
 from hipporag_torch.graph_construction import GraphOptions, ReferenceGraphOptions
 from hipporag_torch.index import Index
@@ -432,3 +433,70 @@ class TestIdentity:
         ):
             with pytest.raises(CompatibilityError, match="built with the embedder"):
                 change()
+
+
+class Miser(SentenceExtractor):
+    """Has the budget for so many passages a call, and hands over what it had finished."""
+
+    affordable = 1
+
+    def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
+        made = super().extract(passages[: self.affordable], progress)
+        if len(passages) > self.affordable:
+            error = BudgetError("2 of 2 calls spent")
+            error.finished = {p.id: extraction for p, extraction in zip(passages, made, strict=False)}
+            raise error
+        return made
+
+
+class TestBudget:
+    TEXTS = ("Ada founded Northwind", "Tove joined Northwind", "Rye likes rain")
+
+    def documents(self) -> list[Document]:
+        return [Document(text, source_id="notes") for text in self.TEXTS]
+
+    def test_an_add_keeps_what_was_finished_and_says_what_is_left(self) -> None:
+        extractor = Miser()
+        indexer = indexer_of(extractor)
+        index, report = indexer.add(indexer.empty(), self.documents())
+        assert [passage.text for passage in index.passages] == extractor.asked
+        assert report.stopped == "2 of 2 calls spent"
+        assert set(report.left) == {ID(text) for text in self.TEXTS} - set(index.passage_row)
+        assert (report.passages_added, report.sources["notes"].passages_added) == (1, 1)
+
+    def test_adding_again_goes_on_where_it_stopped(self) -> None:
+        extractor = Miser()
+        indexer = indexer_of(extractor)
+        index, left = indexer.empty(), []
+        for _ in self.TEXTS:
+            index, report = indexer.add(index, self.documents())
+            left.append(len(report.left))
+        assert left == [2, 1, 0]
+        assert sorted(extractor.asked) == sorted(self.TEXTS)
+
+    def test_a_known_passage_that_is_not_reached_keeps_what_it_had(self) -> None:
+        extractor = Miser(failing=self.TEXTS)
+        extractor.affordable = 3
+        indexer = indexer_of(extractor)
+        index, _ = indexer.add(indexer.empty(), self.documents())
+        extractor.failing.clear()
+        extractor.affordable = 1
+        again, report = indexer.retry_failed(index)
+        assert (len(report.passages), len(report.left), len(again.failed)) == (1, 2, 2)
+        assert len(again.passages) == 3
+
+    @pytest.mark.parametrize("options", [{"on_error": "fail"}, {}])
+    def test_all_or_nothing_changes_nothing(self, options: dict[str, Any]) -> None:
+        extractor = Miser()
+        if not options:
+            extractor.affordable = 0
+        indexer = indexer_of(extractor)
+        with pytest.raises(BudgetError, match="2 of 2 calls spent"):
+            indexer.add(indexer.empty(), self.documents(), **options)
+
+    def test_an_update_never_drops_the_old_text_for_half_of_the_new(self) -> None:
+        extractor = Miser()
+        indexer = indexer_of(extractor)
+        index, _ = indexer.add(indexer.empty(), self.documents()[:1])
+        with pytest.raises(BudgetError):
+            indexer.update(index, "notes", list(self.documents()[1:]))

@@ -12,6 +12,7 @@ from hipporag_torch.extractors.openie import ENTITIES_SCHEMA, TRIPLES_SCHEMA, Op
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.prompts import load_prompt
 from hipporag_torch.protocols import ExtractsEach, Progress, no_progress
+from hipporag_torch.reports import AddReport
 from hipporag_torch.types import Extraction, Passage, Triple
 
 OSLO, ADA, RYE = "Oslo is in Norway.", "Ada Vale founded Northwind.", "Rye bread."
@@ -339,16 +340,17 @@ def test_an_interrupted_add_pays_for_no_finished_passage_again(tmp_path: Path) -
     texts = [OSLO, RYE, ADA, "Tove joined Northwind."]
     llm = FakeModel(good)
 
-    def add(documents: list[str]) -> None:
+    def add(documents: list[str]) -> AddReport:
         extractor = OpenIEExtractor(llm=llm, block_size=2)
         with HippoRAG.open(
             tmp_path / "index", embedder=HashingEmbedder(dim=32), extractor=extractor
         ) as memory:
-            memory.add(documents)
+            return memory.add(documents)
 
     llm.budget = 3
-    with pytest.raises(BudgetError):
-        add(texts)
+    report = add(texts)
+    assert "the budget is spent" in report.stopped
+    assert (report.passages_added, len(report.left)) == (1, 3)
     finished = {text for key, text in llm.asked if key == "triples"}
     assert len(finished) == 1
     llm.asked.clear()
