@@ -176,7 +176,6 @@ def test_a_model_that_fails_ends_its_question_with_what_was_found() -> None:
         (ChatReply("", "refused"), "the reply was refused by a content filter"),
         ("", "the reply is empty"),
         ("<think>Hm.</think>", "the reply is empty"),
-        ("half \ud800", "unpaired surrogate"),
     ]:
         ranking = retrieved(DRAWN, reply)
         assert ranking.reason.startswith("step 2: no thought: ")
