@@ -6,9 +6,10 @@ from math import isfinite
 from threading import Lock
 from typing import Any
 
-from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.chat import Accept, ChatReply, Prompt, Usage, accept_all
 from hipporag_torch.errors import BudgetError, ConfigError
 from hipporag_torch.llms.pricing import Prices
+from hipporag_torch.llms.wrapped import Wrapped
 from hipporag_torch.protocols import ChatModel, Progress, no_progress
 
 _ROUNDING = 1e-9
@@ -76,7 +77,7 @@ class Budget:
             into[name] += sign * amount
 
 
-class BudgetedChatModel:
+class BudgetedChatModel(Wrapped):
     """Wraps any chat model and raises `BudgetError` before the next call could exceed the budget.
 
     A call is estimated as its prompt's tokens and `max_tokens` of a reply: those of the call, or else
@@ -97,18 +98,8 @@ class BudgetedChatModel:
                 f"budget.money is set, but the prices of {model.identity.model} are not known; set "
                 "llm.prompt_price and llm.completion_price, money for a million tokens of each"
             )
-        self._model, self._budget, self._max_tokens, self._prices = model, budget, max_tokens, prices
-
-    @property
-    def identity(self) -> ChatIdentity:
-        return self._model.identity
-
-    @property
-    def context_tokens(self) -> int | None:
-        return self._model.context_tokens
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return self._model.count_tokens(prompt)
+        super().__init__(model)
+        self._budget, self._max_tokens, self._prices = budget, max_tokens, prices
 
     def reply(
         self,

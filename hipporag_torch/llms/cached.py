@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.chat import Accept, ChatReply, Prompt, Usage, accept_all
 from hipporag_torch.llms.cache import ReplyCache, reply_key
+from hipporag_torch.llms.wrapped import Wrapped
 from hipporag_torch.protocols import ChatModel, Progress, no_progress
 
 # A transaction costs milliseconds on a disk: so often at most, and at the end of a batch.
 _SECONDS_BETWEEN_WRITES = 0.25
 
 
-class CachedChatModel:
+class CachedChatModel(Wrapped):
     """Wraps any chat model: a prompt is asked once, in any process, until its reply was accepted.
 
     Only accepted replies are kept, within a quarter of a second, and those of an interrupted batch too.
@@ -25,20 +26,10 @@ class CachedChatModel:
     """
 
     def __init__(self, *, model: ChatModel, cache: ReplyCache) -> None:
-        self._model, self._cache = model, cache
+        super().__init__(model)
+        self._cache = cache
         self.hits = 0
         self.misses = 0
-
-    @property
-    def identity(self) -> ChatIdentity:
-        return self._model.identity
-
-    @property
-    def context_tokens(self) -> int | None:
-        return self._model.context_tokens
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return self._model.count_tokens(prompt)
 
     def reply(
         self,

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hipporag_torch.chat import Accept, ChatIdentity, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.chat import Accept, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.llms.wrapped import Wrapped
 from hipporag_torch.protocols import ChatModel, Progress, no_progress
 
 
-class MeteredChatModel:
+class MeteredChatModel(Wrapped):
     """Wraps any chat model and adds up the usage of its replies, those of a batch that failed included.
 
     Roles that share a model have a meter each.
@@ -17,20 +18,9 @@ class MeteredChatModel:
     """
 
     def __init__(self, *, model: ChatModel, max_tokens: int | None = None) -> None:
-        self._model = model
+        super().__init__(model)
         self.max_tokens = max_tokens
         self.usage = Usage()
-
-    @property
-    def identity(self) -> ChatIdentity:
-        return self._model.identity
-
-    @property
-    def context_tokens(self) -> int | None:
-        return self._model.context_tokens
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return self._model.count_tokens(prompt)
 
     def reply(
         self,
