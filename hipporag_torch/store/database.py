@@ -67,13 +67,8 @@ def opened(
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All that the block writes, or nothing of it."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # commits at the end, rolls back on any error
         yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextmanager

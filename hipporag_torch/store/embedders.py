@@ -76,8 +76,9 @@ def advance_embedder(connection: sqlite3.Connection, row: EmbedderRow) -> None:
     if row.main:
         connection.execute("UPDATE embedders SET main = (id = ?)", (row.id,))
     connection.execute(
-        "UPDATE embedders SET generation = ?, arrays = ?, arrays_bytes = ?, arrays_digest = ? WHERE id = ?",
-        (row.generation, row.arrays, row.arrays_bytes, row.arrays_digest, row.id),
+        "UPDATE embedders SET settings = ?, generation = ?, arrays = ?, arrays_bytes = ?, arrays_digest = ? "
+        "WHERE id = ?",
+        (row.settings, row.generation, row.arrays, row.arrays_bytes, row.arrays_digest, row.id),
     )
 
 

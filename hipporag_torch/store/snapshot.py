@@ -3,7 +3,7 @@
 import gc
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -109,7 +109,8 @@ def read_snapshot(
             f"the arrays {path} of generation {generation} cannot be read: {error.strerror}; run "
             "action=repair, which builds them again from the records"
         ) from error
-    try:
+    with ExitStack() as stack:
+        stack.callback(held.close)
         # The next generation's are made from these, and would have a digest that fits again.
         if digest_of_file(path) != embedder.arrays_digest:
             raise StoreError(
@@ -142,9 +143,7 @@ def read_snapshot(
             synonyms=arrays.synonyms,
             graph=arrays.graph,
         )
-    except BaseException:
-        held.close()
-        raise
+        stack.pop_all()
     return Snapshot(generation, embedder, index, ids, arrays.vector_rows, held)
 
 

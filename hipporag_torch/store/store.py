@@ -1,6 +1,5 @@
 """An index directory: made, opened for reading, opened for a change."""
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -167,15 +166,13 @@ class Store:
                 row = choose_embedder(connection, self.directory, known.embedder.identity)
                 fresh = row.generation != known.generation or row.id != known.embedder.id
                 start = read_snapshot(self.directory, connection, row, write=True) if fresh else known
-            try:
+            with ExitStack() as stack:
+                if fresh:
+                    stack.callback(start.close)
                 session = Session(self.directory, connection, start, start.embedder)
                 yield session
-            except BaseException:
-                if fresh:
-                    start.close()
-                raise
-            if fresh and session.snapshot is not start:
-                start.close()
+                if session.snapshot is start:
+                    stack.pop_all()  # nothing was committed: the caller goes on with it
             clean(self.directory, connection)
 
     @contextmanager
@@ -206,6 +203,8 @@ class Store:
                 with transaction(connection):
                     row = insert_embedder(connection, identity, settings, dtype or main.dtype)
                     seal(connection)
+            if settings != "{}":
+                row = replace(row, settings=settings)
             with database.snapshot(connection):
                 start = read_bare_snapshot(self.directory, connection, row)
             yield Session(self.directory, connection, start, row)
@@ -248,8 +247,3 @@ def clean(directory: Path, connection: sqlite3.Connection) -> None:
     ]
     if stray:
         unlink(stray)
-
-
-def settings_of(row: EmbedderRow) -> dict[str, object]:
-    """What the maker of the index left to build its embedder again; empty if nothing."""
-    return json.loads(row.settings)

@@ -1,5 +1,6 @@
 """Opening what is missing, cut short, swapped or of another generation: a clear error, never other data."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -12,7 +13,7 @@ from hipporag_torch.embedders.none import NoEmbedder
 from hipporag_torch.errors import CompatibilityError, ConfigError, HippoRAGError, StoreError
 from hipporag_torch.extractors.none import NoExtractor
 from hipporag_torch.hipporag import HippoRAG
-from hipporag_torch.store.store import Store, settings_of
+from hipporag_torch.store.store import Store
 from hipporag_torch.text import TextOptions
 
 from .conftest import ADA, BERGEN, DOCUMENTS, GRAPH, CountingEmbedder, Open, files_of, opener, state_of
@@ -149,7 +150,9 @@ def test_negative_patience_is_refused(tmp_path: Path) -> None:
 
 def test_settings_are_kept_for_building_the_embedder_again(open_memory: Open, tmp_path: Path) -> None:
     open_memory(settings='{"_target_": "x"}').reembed(CountingEmbedder(dim=8), settings='{"dim": 8}')
-    kept = {row.identity.dim: settings_of(row) for row in Store(tmp_path / "index").identity().embedders}
+    kept = {
+        row.identity.dim: json.loads(row.settings) for row in Store(tmp_path / "index").identity().embedders
+    }
     assert kept == {32: {"_target_": "x"}, 8: {"dim": 8}}
 
 
