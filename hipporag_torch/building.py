@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
+from hipporag_torch.connections import connect
 from hipporag_torch.embedders.check import embedded
 from hipporag_torch.extracted import Extracted
 from hipporag_torch.extractions import Extractions
-from hipporag_torch.graph_construction import AnyGraphOptions, build_graph
+from hipporag_torch.graph_construction import AnyGraphOptions
 from hipporag_torch.index import Index
 from hipporag_torch.ops.pairs import Pairs, similar_pairs
 from hipporag_torch.protocols import Embedder, Progress
@@ -59,11 +60,12 @@ def empty_index(embedder: Embedder, text: TextOptions, graph_options: AnyGraphOp
         phrases=(),
         facts=(),
         statements=vocabulary.statements,
+        lexicon=vocabulary.lexicon,
         passage_emb=none,
         phrase_emb=none,
         fact_emb=none,
         synonyms=Pairs.none(),
-        graph=build_graph((), 0, vocabulary.statements, Pairs.none(), graph_options),
+        graph=connect(vocabulary, (), Pairs.none(), graph_options),
     )
 
 
@@ -148,7 +150,7 @@ def assemble(
     with clock("synonyms"):
         synonyms = _synonyms(old, phrase_emb, change.phrase_idx, progress)
     with clock("graph"):
-        graph = build_graph(phrases, len(passages), vocabulary.statements, synonyms, old.graph_options)
+        graph = connect(vocabulary, passages, synonyms, old.graph_options)
     return Index(
         embedder=old.embedder,
         text=text,
@@ -159,6 +161,7 @@ def assemble(
         phrases=phrases,
         facts=facts,
         statements=vocabulary.statements,
+        lexicon=vocabulary.lexicon,
         passage_emb=passage_emb,
         phrase_emb=phrase_emb,
         fact_emb=fact_emb,
@@ -177,7 +180,7 @@ def regraphed(index: Index, options: AnyGraphOptions, progress: Progress) -> Ind
         )
     else:
         synonyms = similar_pairs(index.phrase_emb, threshold=threshold, progress=progress)
-    graph = build_graph(index.phrases, len(index.passages), index.statements, synonyms, options)
+    graph = connect(index.vocabulary, index.passages, synonyms, options)
     graph = graph.to(index.graph.adjacency.weight.device)
     return replace(index, graph_options=options, synonyms=synonyms, graph=graph)
 

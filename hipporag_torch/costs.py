@@ -10,7 +10,7 @@ from hipporag_torch.fact_filters.choices import fact_lines
 from hipporag_torch.llms.pricing import Prices
 from hipporag_torch.prompts import PromptTemplate
 from hipporag_torch.protocols import ChatModel
-from hipporag_torch.types import Passage, Triple
+from hipporag_torch.types import Fact, Passage, Triple
 
 Item = TypeVar("Item")
 
@@ -31,14 +31,27 @@ class Typical:
     """What stands for the passages and facts that prompts would show: which these are is not known before."""
 
     passage: Passage
-    fact: Triple
+    fact: Fact
 
     @staticmethod
-    def of(passages: Sequence[str], facts: Sequence[Triple]) -> "Typical":
+    def of(passages: Sequence[str], facts: Sequence[Fact]) -> "Typical":
         """Those whose length is nearest to the mean."""
         text = _nearest_to_mean(passages, [len(text) for text in passages]) or ""
-        lengths = [len(fact.subject) + len(fact.predicate) + len(fact.object) for fact in facts]
+        lengths = [sum(map(len, fact.parts)) for fact in facts]
         return Typical(Passage("typical", text), _nearest_to_mean(facts, lengths) or _FACT)
+
+
+def linking_usage(
+    llm: ChatModel,
+    prompt: PromptTemplate,
+    questions: Sequence[str],
+    *,
+    max_tokens: int,
+    retrievals: int,
+) -> Usage:
+    """One call for each retrieval of each question; a question stands for a thought on it."""
+    prompts = [prompt.messages(question=question) for question in questions]
+    return _usage(llm, prompts * retrievals, max_tokens)
 
 
 def filter_usage(

@@ -5,14 +5,22 @@ from collections.abc import Iterable, Sequence
 from omegaconf import DictConfig
 
 from hipporag_torch.asking import load_prompt_for
-from hipporag_torch.config import build_chunker, build_extractor, build_text, takes_part, what_is_read
-from hipporag_torch.costs import Costs, Typical, filter_usage, reading_usage, thoughts_usage
+from hipporag_torch.config import (
+    build_chunker,
+    build_extractor,
+    build_seeding,
+    build_text,
+    takes_part,
+    thinks,
+    what_is_read,
+)
+from hipporag_torch.costs import Costs, Typical, filter_usage, linking_usage, reading_usage, thoughts_usage
 from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.llms.roles import ChatModels
 from hipporag_torch.opening import planning_memory, store_of
 from hipporag_torch.prompts import READER_PROMPTS
 from hipporag_torch.sources import documents_of, pieces_of
-from hipporag_torch.types import Document, Triple
+from hipporag_torch.types import Document, Fact
 
 
 def run_costs(
@@ -45,23 +53,33 @@ def run_costs(
 def question_costs(
     cfg: DictConfig, models: ChatModels, questions: Sequence[str], typical: Typical
 ) -> dict[str, Costs]:
-    """What filtering, thinking and reading would cost for some questions."""
+    """What linking, filtering, thinking and reading would cost for some questions."""
     costs: dict[str, Costs] = {}
-    thinks = "ircot" in cfg and takes_part(cfg, "ircot", "llm")
-    retrievals = cfg.ircot.max_steps if thinks else 1
-    if takes_part(cfg, "retriever", "fact_filter") and takes_part(cfg, "fact_filter", "llm"):
+    retrievals = cfg.ircot.max_steps if thinks(cfg) else 1
+    seeding = build_seeding(cfg) if takes_part(cfg, "retriever", "seeding") else None
+    if seeding is not None and seeding.wants_links and takes_part(cfg, "linker", "llm"):
+        its = cfg.linker
+        usage = linking_usage(
+            models.get("linking", derived=thinks(cfg)),
+            load_prompt_for(its.prompt, {"question"}, "linker.prompt"),
+            questions,
+            max_tokens=its.max_tokens,
+            retrievals=retrievals,
+        )
+        costs["linking"] = Costs(usage, models.prices("linking"))
+    if seeding is not None and takes_part(cfg, "fact_filter", "llm"):
         its = cfg.fact_filter
         usage = filter_usage(
             models.get("filter", derived=True),
             load_prompt_for(its.prompt, {"question", "facts"}, "fact_filter.prompt"),
             questions,
             typical,
-            num_facts=cfg.seeding.linking_top_k,
+            num_facts=seeding.num_facts,
             max_tokens=its.max_tokens,
             retrievals=retrievals,
         )
         costs["filter"] = Costs(usage, models.prices("filter"))
-    if thinks and retrievals > 1:
+    if thinks(cfg) and retrievals > 1:
         its = cfg.ircot
         usage = thoughts_usage(
             models.get("reading", derived=True),
@@ -90,5 +108,5 @@ def question_costs(
 
 def _typical_of(cfg: DictConfig, documents: Sequence[Document]) -> Typical:
     pieces = pieces_of(documents, build_chunker(cfg), build_text(cfg))
-    no_facts: tuple[Triple, ...] = ()
+    no_facts: tuple[Fact, ...] = ()
     return Typical.of([piece.text for piece in pieces], no_facts)

@@ -57,12 +57,12 @@ class Extracted:
         return tuple(
             key
             for key, extraction in self.extractions.items()
-            if extraction.status != "failed" and not self.stated[key].facts
+            if extraction.status != "failed" and not self.stated[key].statements
         )
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Malformed entries by kind, with the triples that normalisation leaves without a key."""
+        """Malformed entries by kind, with what normalisation leaves without a key."""
         total = Counter[str]()
         for key, extraction in self.extractions.items():
             total.update(extraction.dropped)

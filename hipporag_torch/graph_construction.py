@@ -14,6 +14,7 @@ from hipporag_torch.errors import ConfigError
 from hipporag_torch.graph import Graph
 from hipporag_torch.ops.csr import symmetric_csr
 from hipporag_torch.ops.pairs import Pairs
+from hipporag_torch.ops.ragged import Ragged
 
 # Phrases that one graph has met are met again by the next. The number bounds the memory.
 _REMEMBERED = 2**17
@@ -26,7 +27,8 @@ class GraphOptions:
     """What the edges weigh; docs/graph.md says why.
 
     A pair of phrases weighs `fact_weight` × the facts that join it + `synonym_weight` × its cosine, a
-    passage and a phrase that it states `membership_weight`.
+    passage and a phrase that it states `membership_weight`, and a passage and a name that stands in its
+    text but in nothing that it states `mention_weight`.
 
     synonym_threshold: least cosine of a synonym pair, in (0, 1]; above 1 there are none.
     synonym_cap: neighbours a phrase may list, the closest first; a pair needs both ends to list it.
@@ -38,6 +40,7 @@ class GraphOptions:
     fact_weight: float = 2.0
     synonym_weight: float = 1.0
     membership_weight: float = 1.0
+    mention_weight: float = 0.0
     synonym_threshold: float = 0.8
     synonym_cap: int = 100
     synonym_min_length: int = 3
@@ -45,7 +48,7 @@ class GraphOptions:
 
     def __post_init__(self) -> None:
         _require_synonym_options(self)
-        for name in ("fact_weight", "synonym_weight", "membership_weight"):
+        for name in ("fact_weight", "synonym_weight", "membership_weight", "mention_weight"):
             weight = getattr(self, name)
             if not 0 <= weight < math.inf:
                 raise ConfigError(f"graph.{name} must be finite and not negative, got {weight}")
@@ -73,16 +76,49 @@ AnyGraphOptions = GraphOptions | ReferenceGraphOptions
 
 @dataclass(frozen=True, eq=False)
 class Statements:
-    """Triples as passages state them: row i says that `passage_idx[i]` states `fact_idx[i]`.
+    """Facts as passages state them: row i says that `passage_idx[i]` states `fact_idx[i]`.
 
-    A fact that one passage words in two ways stands twice; the same wording stands once.
-    `subject_idx` and `object_idx` are phrase rows, `passage_idx` passage rows, `fact_idx` fact rows.
+    A triple that one passage words in two ways stands twice; the same wording stands once. A sentence
+    stands once for each of its names, which is both subject and object then. `subject_idx` and `object_idx`
+    are phrase rows, `passage_idx` passage rows, `fact_idx` fact rows; `named` says whether the subject and
+    the object are written as names.
     """
 
     passage_idx: Int64[Tensor, " statements"]
     fact_idx: Int64[Tensor, " statements"]
     subject_idx: Int64[Tensor, " statements"]
     object_idx: Int64[Tensor, " statements"]
+    named: Bool[Tensor, "statements 2"]
+
+    @staticmethod
+    def of(rows: Sequence[tuple[int, int, int, int, bool, bool]]) -> "Statements":
+        """From rows of (passage, fact, subject, object, subject named, object named)."""
+        columns = torch.tensor(rows, dtype=torch.int64).reshape(-1, 6)
+        passage, fact, subject, object_ = columns[:, :4].unbind(1)
+        return Statements(passage, fact, subject, object_, columns[:, 4:].bool())
+
+    def select(self, rows: Bool[Tensor, " statements"] | Int64[Tensor, " selected"]) -> "Statements":
+        return Statements(
+            self.passage_idx[rows],
+            self.fact_idx[rows],
+            self.subject_idx[rows],
+            self.object_idx[rows],
+            self.named[rows],
+        )
+
+    def joined(self, other: "Statements") -> "Statements":
+        """Both, in canonical order: by passage, fact, ends and how these are written."""
+        both = Statements(
+            torch.cat([self.passage_idx, other.passage_idx]),
+            torch.cat([self.fact_idx, other.fact_idx]),
+            torch.cat([self.subject_idx, other.subject_idx]),
+            torch.cat([self.object_idx, other.object_idx]),
+            torch.cat([self.named, other.named]),
+        )
+        order = torch.argsort(both.named[:, 0] * 2 + both.named[:, 1])
+        for column in (both.object_idx, both.subject_idx, both.fact_idx, both.passage_idx):
+            order = order[torch.argsort(column[order], stable=True)]
+        return both.select(order)
 
     def __len__(self) -> int:
         return self.passage_idx.numel()
@@ -100,13 +136,15 @@ def build_graph(
     statements: Statements,
     synonyms: Pairs,
     options: AnyGraphOptions,
+    mentions: Ragged | None = None,
 ) -> Graph:
     """The graph of `statements` over `phrases` and passages, with the edges of HippoRAG 2.
 
     phrase – phrase: facts that join them, and synonymy; passage – phrase: the passage states the phrase
     (Gutiérrez et al., 2025, arXiv 2502.14802, "Offline Indexing" and "Dense-Sparse Integration").
     `synonyms` holds all pairs at or above the threshold; which of them count is decided here, so that
-    a pair pushed out by the cap returns when others go. A fact about itself makes no edge.
+    a pair pushed out by the cap returns when others go. A fact about itself makes no edge. `mentions` are
+    the phrases that stand in each passage's text, which `options.mention_weight` asks for.
     """
     num_phrases = len(phrases)
     num_nodes = num_phrases + num_passages
@@ -121,9 +159,10 @@ def build_graph(
         synonyms = _mutual_synonyms(phrases, synonyms, options)
         weight = options.synonym_weight * synonyms.cosine.double()
     members = torch.full((len(member_idx),), membership_weight, dtype=torch.float64)
-    low = torch.cat([first, synonyms.first_idx, member_idx])
-    high = torch.cat([second, synonyms.second_idx, passage_idx + num_phrases])
-    weight = torch.cat([fact_weight, weight, members])
+    mentioning_idx, mentioned_idx, mention_weight = _mentions(passage_idx, member_idx, mentions, options)
+    low = torch.cat([first, synonyms.first_idx, member_idx, mentioned_idx])
+    high = torch.cat([second, synonyms.second_idx, passage_idx + num_phrases, mentioning_idx + num_phrases])
+    weight = torch.cat([fact_weight, weight, members, mention_weight])
     real = weight != 0
     return Graph(
         num_phrases, num_passages, symmetric_csr(low[real], high[real], weight[real], num_nodes=num_nodes)
@@ -146,6 +185,22 @@ def _fact_pairs(
     high = torch.maximum(statements.subject_idx, statements.object_idx)
     key, count = torch.unique(_pair_key(low, high, num_phrases)[low != high], return_counts=True)
     return key, count.double()
+
+
+def _mentions(
+    passage_idx: Int64[Tensor, " pairs"],
+    member_idx: Int64[Tensor, " pairs"],
+    mentions: Ragged | None,
+    options: AnyGraphOptions,
+) -> tuple[Int64[Tensor, " mentions"], Int64[Tensor, " mentions"], Float64[Tensor, " mentions"]]:
+    """The passages and phrases that a mention joins and a membership does not, and their weights."""
+    if isinstance(options, ReferenceGraphOptions) or not options.mention_weight or mentions is None:
+        return member_idx[:0], member_idx[:0], torch.empty(0, dtype=torch.float64)
+    width = 1 + max((int(idx.max()) for idx in (member_idx, mentions.values) if len(idx)), default=0)
+    mention = mentions.row * width + mentions.values
+    mention = mention[~torch.isin(mention, passage_idx * width + member_idx)]
+    weight = torch.full((len(mention),), options.mention_weight, dtype=torch.float64)
+    return mention // width, mention % width, weight
 
 
 def _mutual_synonyms(phrases: Sequence[str], pairs: Pairs, options: GraphOptions) -> Pairs:

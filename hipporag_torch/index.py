@@ -5,16 +5,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32
 from torch import Tensor
 
 from hipporag_torch.extractions import Extractions
 from hipporag_torch.graph import Graph
 from hipporag_torch.graph_construction import AnyGraphOptions, Statements
+from hipporag_torch.lexicon import Lexicon
+from hipporag_torch.ops.bm25 import BM25
+from hipporag_torch.ops.matching import PhraseMatcher
+from hipporag_torch.ops.neighbours import FactNeighbours
 from hipporag_torch.ops.pairs import Pairs
+from hipporag_torch.ops.ragged import Ragged
 from hipporag_torch.protocols import EmbedderIdentity
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Passage, Triple
+from hipporag_torch.types import Fact, Passage
 from hipporag_torch.vocabulary import Vocabulary
 
 __all__ = ["Extractions", "Index", "Vocabulary"]
@@ -36,8 +41,9 @@ class Index:
     extractions: Extractions
     failed: Mapping[str, bool]
     phrases: tuple[str, ...]
-    facts: tuple[Triple, ...]
+    facts: tuple[Fact, ...]
     statements: Statements
+    lexicon: Lexicon
     passage_emb: Float32[Tensor, "passages dim"]
     phrase_emb: Float32[Tensor, "phrases dim"]
     fact_emb: Float32[Tensor, "facts dim"]
@@ -51,13 +57,33 @@ class Index:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The phrases, the facts and who states them, in one record; on the CPU."""
-        return Vocabulary(self.phrases, self.facts, self.statements)
+        """The phrases, the facts, who states them and their words, in one record; on the CPU."""
+        return Vocabulary(self.phrases, self.facts, self.statements, self.lexicon)
 
     @cached_property
-    def fact_ends(self) -> Int64[Tensor, "facts 2"]:
-        """The phrase rows of each fact's subject and object."""
+    def fact_ends(self) -> Ragged:
+        """The phrase rows of each fact: its subject and object, or a sentence's distinct names, ascending."""
         return self.vocabulary.fact_ends.to(self.fact_emb.device)
+
+    @cached_property
+    def named(self) -> Bool[Tensor, " phrases"]:
+        """Which phrases are mostly written as names."""
+        return self.vocabulary.named.to(self.fact_emb.device)
+
+    @cached_property
+    def matcher(self) -> PhraseMatcher:
+        """Finds phrases by their words."""
+        return PhraseMatcher.of(self.lexicon.phrase_tokens.to(self.fact_emb.device), self.named)
+
+    @cached_property
+    def fact_neighbours(self) -> FactNeighbours:
+        """Which facts share a phrase, or a synonym of one."""
+        return FactNeighbours.of(self.fact_ends, self.synonyms, num_phrases=len(self.phrases))
+
+    @cached_property
+    def fact_bm25(self) -> BM25:
+        """The words of the facts, weighed."""
+        return BM25.of(self.lexicon.fact_tokens.to(self.fact_emb.device))
 
     @cached_property
     def passages_per_phrase(self) -> Float32[Tensor, " phrases"]:

@@ -12,7 +12,7 @@ from hipporag_torch.datasets.rows import read_rows
 from hipporag_torch.errors import ConfigError, InputError
 from hipporag_torch.export.files import drafts
 from hipporag_torch.export.upstream import write_docs
-from hipporag_torch.extractors.stored import docs_by_passage
+from hipporag_torch.extractors.stored import EXTRACTED, docs_by_passage
 from hipporag_torch.reports import FailedPassage
 from hipporag_torch.text import TextOptions
 
@@ -137,7 +137,10 @@ def merge(files: Sequence[Path], into: OutputFiles, text: TextOptions, *, overwr
     failed: dict[str, FailedPassage] = {}
     for path in files:
         for passage, doc in docs_by_passage(path).items():
-            kept = {key: doc.get(key) or [] for key in ("extracted_entities", "extracted_triples")}
+            # Sentences stand in a file only where an extractor gave some.
+            kept = {
+                key: doc.get(key) or [] for key in EXTRACTED if doc.get(key) or key != "extracted_sentences"
+            }
             entry = {"idx": text.passage_id(passage), "passage": passage, **kept}
             if docs.setdefault(entry["idx"], entry) != entry:
                 raise InputError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hipporag_torch.errors import ConfigError
-from hipporag_torch.types import Triple
+from hipporag_torch.types import Fact, Sentence, Triple
 
 # Joiners are invisible but carry meaning inside Persian, Hindi and other words.
 _JOINERS = "\u200c\u200d"
@@ -58,8 +58,14 @@ class TextOptions:
             return None
         return fact
 
-    def fact_text(self, fact: Triple) -> str:
-        """The text that is embedded for a normalised triple."""
+    def sentence(self, sentence: Sentence) -> Sentence:
+        """The sentence with single spaces: capitals and marks stay, which embedders read."""
+        return Sentence(" ".join(sentence.text.split()))
+
+    def fact_text(self, fact: Fact) -> str:
+        """The text that is embedded for a normalised triple, or for a sentence."""
+        if isinstance(fact, Sentence):
+            return fact.text
         if self.fact_template == "repr":
             return repr((fact.subject, fact.predicate, fact.object))
         return f"{fact.subject} {fact.predicate} {fact.object}"

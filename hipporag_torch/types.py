@@ -13,15 +13,28 @@ Role = Literal["passage", "phrase", "fact", "question_to_fact", "question_to_pas
 
 Route = Literal[
     "graph",
+    "graph:no_facts",
+    "graph:filter_kept_none",
+    "graph:filter_error",
     "dense:no_facts",
     "dense:filter_kept_none",
     "dense:filter_error",
     "dense:requested",
+    "dense_bm25:requested",
     "bm25:requested",
     "bm25:no_match",
     "none:empty_index",
 ]
-"""Which way a question went, and why. Recorded for every question, counted for every run."""
+"""Which way a question went, and why. Recorded for every question, counted for every run.
+
+On `graph` facts were kept to start from. Without one, a question that names a phrase of the graph still walks
+(`graph:…`), another is ranked by embeddings (`dense:…`)."""
+
+SourceName = Literal["facts", "entities", "passages"]
+"""What says where a walk starts: facts like the question, phrases that it names, passages like it."""
+
+SourceShares = tuple[tuple[SourceName, float], ...]
+"""What each source gave of a whole; they add up to it. Sources that gave nothing are left out."""
 
 Progress = Callable[[str, int, int], None]
 """`progress(stage, done, total)`: called as work advances; the library itself draws nothing."""
@@ -111,13 +124,36 @@ class Triple:
     predicate: str
     object: str
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What it is sorted, stored and shown by."""
+        return self.subject, self.predicate, self.object
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that stands in the place of a triple. Its names are kept beside it: they become phrases."""
+
+    text: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What it is sorted, stored and shown by."""
+        return (self.text,)
+
+
+Fact = Triple | Sentence
+"""What a passage states: an edge between two phrases, or a sentence about any number of them."""
+
 
 @dataclass(frozen=True)
 class Extraction:
     """What an extractor found in one passage.
 
+    `triples` are its statements; `sentences` are those of an extractor that takes whole sentences for
+    statements, each with what it names (perhaps nothing).
     `producer` says what made it: see `Extractor.producer`. `dropped` counts malformed entries by kind.
-    A failed extraction has a `reason` and no triples; its passage is indexed all the same and can be
+    A failed extraction has a `reason` and states nothing; its passage is indexed all the same and can be
     found by its embedding. It keeps the raw `reply`, if there was one; `permanent` says that trying
     again would fail in the same way (a text longer than the context, a refusal). `usage` is what a
     language model was asked for it.
@@ -125,6 +161,7 @@ class Extraction:
 
     entities: tuple[str, ...] = ()
     triples: tuple[Triple, ...] = ()
+    sentences: tuple[tuple[Sentence, tuple[str, ...]], ...] = ()
     status: ExtractionStatus = "ok"
     reason: str = ""
     producer: str = ""
@@ -151,20 +188,29 @@ class FilterDecision:
 
 @dataclass(frozen=True)
 class TracedFact:
-    """A fact that was considered for a question; `score` is min-max normalised to [0, 1]."""
+    """A fact that was considered for a question. `ends` are the phrases that it joins or names, each once.
 
-    triple: Triple
+    `score` lies in [0, 1]. Reference seeding: the cosine, min-max normalised over all facts. Blended seeding:
+    its softmax weight among the facts considered, which sum to 1; those kept seed in these proportions.
+    """
+
+    fact: Fact
     score: float
     kept: bool
+    ends: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class TracedSeed:
-    """A node that the walk restarts from; `weight` is its share of the reset, which sums to 1."""
+    """A node that the walk restarts from; `weight` is its share of the reset, which sums to 1.
+
+    `sources` are what gave it that weight.
+    """
 
     kind: Literal["phrase", "passage"]
     name: str
     weight: float
+    sources: SourceShares
 
 
 @dataclass(frozen=True)
@@ -172,13 +218,14 @@ class TracedPassage:
     """How a returned passage got its mass: `mass` = `restart` + the sum over `through`.
 
     `through` lists the phrases that passed mass on to it in the last step, the largest first;
-    `restart` is what it kept from its own seed.
+    `restart` is what it kept from its own seed. `sources` says where its mass started: it adds up to `mass`.
     """
 
     passage_id: str
     mass: float
     restart: float
     through: tuple[tuple[str, float], ...]
+    sources: SourceShares
 
 
 @dataclass(frozen=True)
@@ -199,21 +246,27 @@ class TracedStep:
 class Trace:
     """Why a question got its passages. Seeds are the phrases and the strongest passages.
 
-    Where a question was retrieved for in several `steps`, `facts` and `seeds` are the first one's, and each
-    passage is traced in the step that gave its score.
+    `linked` are the phrases that the question was found to name. `entities_from` says whose phrases stand for
+    its entities: the question's own, or those of its facts where it names none; empty where nothing walked
+    or entities play no part. Where a question was retrieved for in several `steps`, all but `passages` and
+    `steps` is the first one's, and each passage is traced in the step that gave its score.
     """
 
     facts: tuple[TracedFact, ...] = ()
     seeds: tuple[TracedSeed, ...] = ()
     passages: tuple[TracedPassage, ...] = ()
     steps: tuple[TracedStep, ...] = ()
+    linked: tuple[str, ...] = ()
+    entities_from: Literal["question", "facts", ""] = ""
 
 
 @dataclass(frozen=True)
 class Ranking:
     """The passages found for one question, best first.
 
-    `scores` are PageRank mass on the route `graph`, cosine on `dense:*`, BM25 on `bm25:*`.
+    `scores` are PageRank mass on `graph` and `graph:*` (a power mean of the sources' masses, if the seeding
+    has a `start_exponent` below 1), cosine on `dense:*`, BM25 on `bm25:*`, the sum of both, standardised,
+    on `dense_bm25:*`.
     `reason` is the fact filter's error on the route `dense:filter_error`, else empty; of several steps it
     also tells what went wrong in the later ones. `thoughts` are what a model thought between the steps.
     `usage` is what models were asked on the way; `dropped` counts the fact filter's unusable choices.
@@ -286,6 +339,11 @@ class Dataset:
     name: str
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
+
+
+def walked(route: Route) -> bool:
+    """Whether the passages of a question on `route` are ranked by a walk over the graph."""
+    return route.partition(":")[0] == "graph"
 
 
 def no_progress(stage: str, done: int, total: int) -> None:

@@ -6,78 +6,122 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from hipporag_torch.graph_construction import Statements
+from hipporag_torch.lexicon import Lexicon
+from hipporag_torch.names import Names
+from hipporag_torch.ops.ragged import Ragged
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Extraction, Triple
+from hipporag_torch.types import Extraction, Fact, Sentence, Triple
 
 Entry = TypeVar("Entry")
-# A tuple of strings orders as the triple does, and is compared and hashed several times faster.
-_fact_key: Callable[[Triple], tuple[str, str, str]] = attrgetter("subject", "predicate", "object")
+# A tuple of strings is compared and hashed several times faster than the fact.
+_parts: Callable[[Fact], tuple[str, ...]] = attrgetter("parts")
+
+
+class Statement(NamedTuple):
+    """A fact as one passage words it, with the keys of the phrases at its ends.
+
+    A sentence has a statement for each of its names, with that name at both ends. `subject_named` and
+    `object_named` say whether the end is written as a name.
+    """
+
+    fact: Fact
+    subject: str
+    object: str
+    subject_named: bool
+    object_named: bool
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What one extraction states: a fact for each distinct wording, and how many triples have no key."""
+    """What one extraction states, and how many of its triples and names have no key.
 
-    facts: tuple[Triple, ...]
+    A triple that is repeated word for word counts once; a sentence that names nothing states nothing.
+    """
+
+    statements: tuple[Statement, ...]
     without_key: int
 
     @staticmethod
     def of(extraction: Extraction, text: TextOptions) -> "Stated":
-        facts = [text.fact(triple) for triple in extraction.triples]
-        worded = dict(zip(extraction.triples, facts, strict=True))
-        return Stated(
-            tuple(fact for fact in worded.values() if fact is not None), sum(fact is None for fact in facts)
-        )
+        names = Names.of(extraction, text)
+        statements: dict[Triple, Statement] = {}
+        without_key = 0
+        for triple in extraction.triples:
+            fact = text.fact(triple)
+            if fact is None:
+                without_key += 1
+                continue
+            subject_named = names.has(triple.subject, fact.subject)
+            object_named = names.has(triple.object, fact.object)
+            statements[triple] = Statement(fact, fact.subject, fact.object, subject_named, object_named)
+        told: dict[Statement, None] = {}
+        for sentence, named in extraction.sentences:
+            fact = text.sentence(sentence)
+            for name in named:
+                key = text.phrase(name)
+                if not key:
+                    without_key += 1
+                    continue
+                is_name = names.has(name, key)
+                told[Statement(fact, key, key, is_name, is_name)] = None
+        return Stated((*statements.values(), *told), without_key)
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The phrases and facts that a set of extractions states, and who states what.
+    """The phrases and facts that a set of extractions states, who states what, and all as tokens.
 
-    Rows are canonical: phrases ascend by text, facts by (subject, predicate, object), statements by
-    passage and fact. So the same passages give the same rows, whatever their history.
+    Rows are canonical: phrases ascend by text, facts by their parts, statements by passage, fact and ends.
+    So the same passages give the same rows, whatever their history.
     """
 
     phrases: tuple[str, ...]
-    facts: tuple[Triple, ...]
+    facts: tuple[Fact, ...]
     statements: Statements
+    lexicon: Lexicon
 
     @staticmethod
     def of(extractions: Sequence[Extraction], text: TextOptions) -> "Vocabulary":
-        """Normalise every triple of `extractions`, one per passage in the order of the passages.
-
-        A triple that one passage repeats word for word counts once; one without a key, not at all.
-        """
-        stated = [
-            (passage_idx, fact)
-            for passage_idx, extraction in enumerate(extractions)
-            for fact in Stated.of(extraction, text).facts
-        ]
-        facts = sorted({fact for _, fact in stated})
-        phrases = sorted({end for fact in facts for end in (fact.subject, fact.object)})
-        fact_row = {fact: row for row, fact in enumerate(facts)}
-        phrase_row = {phrase: row for row, phrase in enumerate(phrases)}
-        rows = sorted((passage_idx, fact_row[fact]) for passage_idx, fact in stated)
-        passage_idx, fact_idx = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2).unbind(1)
-        ends = [(phrase_row[fact.subject], phrase_row[fact.object]) for fact in facts]
-        end_idx = torch.tensor(ends, dtype=torch.int64).reshape(-1, 2)[fact_idx]
-        statements = Statements(passage_idx, fact_idx, end_idx[:, 0], end_idx[:, 1])
-        return Vocabulary(tuple(phrases), tuple(facts), statements)
+        """Normalise all that `extractions` state, one per passage in the order of the passages."""
+        nothing = Statements.of([])
+        empty = Vocabulary((), (), nothing, Lexicon.of((), ()))
+        stated = {row: Stated.of(extraction, text) for row, extraction in enumerate(extractions)}
+        return empty.changed(torch.empty(0, dtype=torch.int64), stated).vocabulary
 
     @cached_property
-    def fact_ends(self) -> Int64[Tensor, "facts 2"]:
-        """The phrase rows of each fact's subject and object. Every fact is stated, so statements tell."""
+    def fact_ends(self) -> Ragged:
+        """The phrase rows of each fact: subject and object, or the distinct names of a sentence, ascending.
+
+        Every fact is stated, so statements tell.
+        """
+        stated = self.statements
+        is_sentence = torch.tensor([isinstance(fact, Sentence) for fact in self.facts], dtype=torch.bool)
         ends = torch.empty(len(self.facts), 2, dtype=torch.int64)
-        ends[self.statements.fact_idx, 0] = self.statements.subject_idx
-        ends[self.statements.fact_idx, 1] = self.statements.object_idx
-        return ends
+        ends[stated.fact_idx, 0] = stated.subject_idx
+        ends[stated.fact_idx, 1] = stated.object_idx
+        triple_row = (~is_sentence).nonzero()[:, 0]
+        told = is_sentence[stated.fact_idx]
+        width = max(1, len(self.phrases))
+        named = torch.unique(stated.fact_idx[told] * width + stated.subject_idx[told])
+        row = torch.cat([triple_row.repeat_interleave(2), named // width])
+        values = torch.cat([ends[triple_row].flatten(), named % width])
+        order = torch.argsort(row, stable=True)
+        return Ragged.grouped(row[order], values[order], num_rows=len(self.facts))
+
+    @cached_property
+    def named(self) -> Bool[Tensor, " phrases"]:
+        """Whether more than half of the ends that are a phrase are written as a name."""
+        ends = torch.cat([self.statements.subject_idx, self.statements.object_idx])
+        written = self.statements.named.T.flatten()
+        names = torch.bincount(ends[written], minlength=len(self.phrases))
+        return 2 * names > torch.bincount(ends, minlength=len(self.phrases))
 
     def changed(
         self, passage_idx: Int64[Tensor, " old_passages"], stated: Mapping[int, Stated]
@@ -88,32 +132,38 @@ class Vocabulary:
         `stated` holds what others state, by their row.
         """
         row = passage_idx[self.statements.passage_idx]
-        kept_fact = self.statements.fact_idx[row >= 0]
-        by_key = {_fact_key(fact): fact for said in stated.values() for fact in said.facts}
-        keys = sorted(by_key)
-        alive = torch.bincount(kept_fact, minlength=len(self.facts)) > 0
-        facts = _merge(self.facts, alive, keys, [by_key[key] for key in keys], _fact_key)
-        come = [keys[i] for i in facts.come]
-        ends = sorted({end for subject, _, object in come for end in (subject, object)})
+        kept = self.statements.select(row >= 0)
+        said = [(row, statement) for row, its in stated.items() for statement in its.statements]
+        by_parts = {_parts(statement.fact): statement.fact for _, statement in said}
+        parts = sorted(by_parts)
+        alive = torch.bincount(kept.fact_idx, minlength=len(self.facts)) > 0
+        facts = _merge(self.facts, alive, parts, [by_parts[key] for key in parts], _parts)
+        ends = sorted({end for _, statement in said for end in (statement.subject, statement.object)})
         lives = torch.zeros(len(self.phrases), dtype=torch.bool)
-        lives[self.fact_ends[facts.old_idx >= 0].flatten()] = True
+        lives[torch.cat([kept.subject_idx, kept.object_idx])] = True
         phrases = _merge(self.phrases, lives, ends, ends, None)
 
-        fact_ends = torch.empty(len(facts.entries), 2, dtype=torch.int64)
-        fact_ends[facts.old_idx[facts.old_idx >= 0]] = phrases.old_idx[self.fact_ends[facts.old_idx >= 0]]
         phrase_row = dict(zip(ends, phrases.key_idx.tolist(), strict=True))
-        rows = [(phrase_row[subject], phrase_row[object]) for subject, _, object in come]
-        fact_ends[facts.key_idx[facts.come]] = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
-
-        fact_row = dict(zip(keys, facts.key_idx.tolist(), strict=True))
-        said = [(p, fact_row[_fact_key(fact)]) for p in stated for fact in stated[p].facts]
-        new_passage, new_fact = torch.tensor(said, dtype=torch.int64).reshape(-1, 2).unbind(1)
-        passage = torch.cat([row[row >= 0], new_passage])
-        fact = torch.cat([facts.old_idx[kept_fact], new_fact])
-        order = torch.argsort(passage * len(facts.entries) + fact)
-        passage, fact = passage[order], fact[order]
-        statements = Statements(passage, fact, fact_ends[fact, 0], fact_ends[fact, 1])
-        vocabulary = Vocabulary(phrases.entries, facts.entries, statements)
+        fact_row = dict(zip(parts, facts.key_idx.tolist(), strict=True))
+        moved = Statements(
+            row[row >= 0],
+            facts.old_idx[kept.fact_idx],
+            phrases.old_idx[kept.subject_idx],
+            phrases.old_idx[kept.object_idx],
+            kept.named,
+        )
+        come = Statements.of(
+            [
+                (passage, fact_row[_parts(s.fact)], phrase_row[s.subject], phrase_row[s.object], *s[3:])
+                for passage, s in said
+            ]
+        )
+        vocabulary = Vocabulary(
+            phrases.entries,
+            facts.entries,
+            moved.joined(come),
+            self.lexicon.changed(phrases.old_idx, phrases.entries, facts.old_idx, facts.entries),
+        )
         return VocabularyChange(vocabulary, phrases.old_idx, facts.old_idx)
 
 
@@ -128,12 +178,11 @@ class VocabularyChange:
 
 @dataclass(frozen=True, eq=False)
 class _Merge:
-    """Entries in order; the rows of the old entries (or -1) and of all keys; `come` numbers the new keys."""
+    """Entries in order, and the rows of the old entries (or -1) and of all keys."""
 
     entries: tuple[Any, ...]
     old_idx: Int64[Tensor, " old"]
     key_idx: Int64[Tensor, " keys"]
-    come: list[int]
 
 
 def _merge(
@@ -162,7 +211,7 @@ def _merge(
     come = (~is_known).nonzero()[:, 0].tolist()
     staying = old if bool(alive.all()) else list(compress(old, alive.tolist()))
     merged = tuple(_inserted(staying, insert_at.tolist(), [entries[i] for i in come]))
-    return _Merge(merged, old_idx, key_idx, come)
+    return _Merge(merged, old_idx, key_idx)
 
 
 def _located(

@@ -3,13 +3,14 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from hipporag_torch.connections import connect
 from hipporag_torch.errors import StoreError
-from hipporag_torch.graph_construction import build_graph
 from hipporag_torch.index import Vocabulary
 from hipporag_torch.maintenance import Finding
 from hipporag_torch.ops.pairs import similar_pairs
@@ -200,9 +201,12 @@ def check_graph(
         synonyms = similar_pairs(index.phrase_emb, threshold=threshold, progress=progress)
         if not _equal(synonyms, index.synonyms):
             yield Finding("graph", "the synonyms are not those of the phrases' vectors", REPAIR)
-    graph = build_graph(
-        index.phrases, len(index.passages), vocabulary.statements, synonyms, index.graph_options
-    )
+    if not (
+        _equal(vocabulary.lexicon.phrase_tokens, index.lexicon.phrase_tokens)
+        and _equal(vocabulary.lexicon.fact_tokens, index.lexicon.fact_tokens)
+    ):
+        yield Finding("lexicon", "the words are not those of the phrases and facts", REPAIR)
+    graph = connect(vocabulary, index.passages, synonyms, index.graph_options)
     if not _equal(graph.adjacency, index.graph.adjacency):
         yield Finding("graph", "the edges are not those of the records", REPAIR)
 
@@ -223,7 +227,8 @@ def check_all(
     return findings
 
 
-def _equal(a: object, b: object) -> bool:
+def _equal(a: Any, b: Any) -> bool:
     """Whether two records of tensors are the same to the bit."""
-    ours = {name: value for name, value in vars(a).items() if isinstance(value, torch.Tensor)}
-    return all(torch.equal(value, vars(b)[name]) for name, value in ours.items())
+    # Not vars(): what one of them has worked out and kept need not be in the other.
+    names = [field.name for field in fields(a) if isinstance(getattr(a, field.name), torch.Tensor)]
+    return all(torch.equal(getattr(a, name), getattr(b, name)) for name in names)

@@ -28,7 +28,7 @@ from hipporag_torch.store.seal import seal
 from hipporag_torch.store.snapshot import Snapshot, current_generation, read_options, read_snapshot
 from hipporag_torch.store.vectors import KINDS, Kind, text_key
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Role, Triple
+from hipporag_torch.types import Role
 
 Segments = list[tuple[int, int, bytes]]
 """Runs of rows, [start, stop), with their digests."""
@@ -69,7 +69,7 @@ def removed_texts(connection: sqlite3.Connection, text: TextOptions) -> dict[Rol
         "SELECT subject, predicate, object FROM facts WHERE died IS NOT NULL EXCEPT "
         "SELECT subject, predicate, object FROM facts WHERE died IS NULL"
     )
-    texts["fact"] = [text.fact_text(Triple(*row)) for row in facts]
+    texts["fact"] = [text.fact_text(records.fact_of_row(*row)) for row in facts]
     return texts
 
 
@@ -182,7 +182,7 @@ def _rows_of_live_texts(directory: Path, connection: sqlite3.Connection, row: Em
         "passage": [t for (t,) in connection.execute("SELECT text FROM passages WHERE died IS NULL")],
         "phrase": [t for (t,) in connection.execute("SELECT text FROM phrases WHERE died IS NULL")],
         "fact": [
-            options.fact_text(Triple(*t))
+            options.fact_text(records.fact_of_row(*t))
             for t in connection.execute("SELECT subject, predicate, object FROM facts WHERE died IS NULL")
         ],
     }

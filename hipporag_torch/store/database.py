@@ -11,7 +11,7 @@ from hipporag_torch.errors import CompatibilityError, LockedError, StoreError
 RECORDS = "records.sqlite"
 # Marks the file as ours, so that no other program's database is ever taken for an index.
 _APPLICATION = int.from_bytes(b"HRTi")
-SCHEMA = 1
+SCHEMA = 2
 _BUSY_SECONDS = 60.0
 
 

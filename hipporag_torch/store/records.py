@@ -10,7 +10,7 @@ from typing import Any
 
 from hipporag_torch.chat import Usage
 from hipporag_torch.errors import ConfigError, StoreError
-from hipporag_torch.types import Extraction, Passage, Source, Triple
+from hipporag_torch.types import Extraction, Fact, Passage, Sentence, Source, Triple
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "passages": ("key", "text"),
@@ -89,15 +89,23 @@ def extraction_row(passage_number: int, extraction: Extraction) -> tuple[Any, ..
     )
 
 
-def fact_row(fact: Triple) -> tuple[Any, ...]:
-    return fact.subject, fact.predicate, fact.object
+def fact_row(fact: Fact) -> tuple[Any, ...]:
+    """The three columns of a fact; a sentence fills the first."""
+    return (fact.text, None, None) if isinstance(fact, Sentence) else fact.parts
+
+
+def fact_of_row(subject: str, predicate: str | None, object_: str | None) -> Fact:
+    if predicate is None or object_ is None:
+        return Sentence(subject)
+    return Triple(subject, predicate, object_)
 
 
 def extraction_to_json(extraction: Extraction) -> str:
     """All of an extraction; empty fields are left out."""
     content = {
         "entities": extraction.entities,
-        "triples": [fact_row(triple) for triple in extraction.triples],
+        "triples": [triple.parts for triple in extraction.triples],
+        "sentences": [(sentence.text, names) for sentence, names in extraction.sentences],
         "status": extraction.status,
         "reason": extraction.reason,
         "producer": extraction.producer,
@@ -114,6 +122,8 @@ def extraction_from_json(text: str) -> Extraction:
         fields = json.loads(text)
         fields["entities"] = tuple(fields.get("entities", ()))
         fields["triples"] = tuple(Triple(*parts) for parts in fields.get("triples", ()))
+        sentences = fields.get("sentences", ())
+        fields["sentences"] = tuple((Sentence(said), tuple(names)) for said, names in sentences)
         fields["usage"] = Usage(**fields.get("usage", {}))
         return Extraction(**fields)
 
@@ -142,10 +152,10 @@ def read_phrases(connection: sqlite3.Connection, generation: int) -> tuple[list[
     return [row[0] for row in rows], tuple(row[1] for row in rows)
 
 
-def read_facts(connection: sqlite3.Connection, generation: int) -> tuple[list[int], tuple[Triple, ...]]:
+def read_facts(connection: sqlite3.Connection, generation: int) -> tuple[list[int], tuple[Fact, ...]]:
     """The ids of the rows and the facts of a generation, ascending."""
     rows = list(_rows(connection, "facts", generation))
-    return [row[0] for row in rows], tuple(Triple(*row[1:]) for row in rows)
+    return [row[0] for row in rows], tuple(fact_of_row(*row[1:]) for row in rows)
 
 
 def read_failed(connection: sqlite3.Connection, generation: int) -> dict[str, bool]:

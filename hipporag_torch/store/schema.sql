@@ -54,8 +54,9 @@ CREATE INDEX extractions_of_passage ON extractions (passage);
 CREATE TABLE phrases (
     id INTEGER PRIMARY KEY, text TEXT NOT NULL, born INTEGER NOT NULL, died INTEGER, digest BLOB NOT NULL
 );
+-- A sentence that stands for a fact is a subject alone.
 CREATE TABLE facts (
-    id INTEGER PRIMARY KEY, subject TEXT NOT NULL, predicate TEXT NOT NULL, object TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, subject TEXT NOT NULL, predicate TEXT, object TEXT,
     born INTEGER NOT NULL, died INTEGER, digest BLOB NOT NULL
 );
 

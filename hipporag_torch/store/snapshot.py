@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from hipporag_torch.connections import connect
 from hipporag_torch.errors import CompatibilityError, StoreError
-from hipporag_torch.graph_construction import AnyGraphOptions, build_graph
+from hipporag_torch.graph_construction import AnyGraphOptions
 from hipporag_torch.index import Extractions, Index, Vocabulary
 from hipporag_torch.ops.pairs import Pairs
 from hipporag_torch.protocols import EmbedderIdentity
@@ -26,7 +27,7 @@ from hipporag_torch.store.identity import graph_from_json, text_from_json
 from hipporag_torch.store.locks import hold
 from hipporag_torch.store.vectors import KINDS, Kind
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Extraction, Passage, Triple
+from hipporag_torch.types import Extraction, Fact, Passage
 
 RowIds = dict[str, Int64[Tensor, " rows"]]
 """For the tables passages, phrases and facts, the id of the record of each row of the index."""
@@ -137,6 +138,7 @@ def read_snapshot(
             phrases=phrases,
             facts=facts,
             statements=arrays.statements,
+            lexicon=arrays.lexicon,
             passage_emb=emb["passage"],
             phrase_emb=emb["phrase"],
             fact_emb=emb["fact"],
@@ -153,7 +155,7 @@ def read_bare_snapshot(directory: Path, connection: sqlite3.Connection, embedder
     text, graph_options = read_options(connection)
     ids, passages, phrases, facts = _read_rows(connection, generation)
     nothing = torch.empty(0, embedder.identity.dim)
-    statements = Vocabulary.of((), text).statements
+    nothing_said = Vocabulary.of((), text)
     index = Index(
         embedder=embedder.identity,
         text=text,
@@ -163,12 +165,13 @@ def read_bare_snapshot(directory: Path, connection: sqlite3.Connection, embedder
         failed=records.read_failed(connection, generation),
         phrases=phrases,
         facts=facts,
-        statements=statements,
+        statements=nothing_said.statements,
+        lexicon=nothing_said.lexicon,
         passage_emb=nothing,
         phrase_emb=nothing,
         fact_emb=nothing,
         synonyms=Pairs.none(),
-        graph=build_graph((), 0, statements, Pairs.none(), graph_options),
+        graph=connect(nothing_said, (), Pairs.none(), graph_options),
     )
     vector_rows: VectorRows = {
         "passage": torch.full((len(passages),), -1),
@@ -199,7 +202,7 @@ def stored_extractions(
 
 def _read_rows(
     connection: sqlite3.Connection, generation: int
-) -> tuple[RowIds, tuple[Passage, ...], tuple[str, ...], tuple[Triple, ...]]:
+) -> tuple[RowIds, tuple[Passage, ...], tuple[str, ...], tuple[Fact, ...]]:
     with _uncollected():
         passage_ids, passages = records.read_passages(connection, generation)
         phrase_ids, phrases = records.read_phrases(connection, generation)

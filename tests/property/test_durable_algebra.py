@@ -39,7 +39,7 @@ from .test_index_algebra import (
     removals,
 )
 
-SETTINGS = settings(deadline=None, max_examples=25)
+SETTINGS = settings(deadline=None, max_examples=35)
 EMBEDDER = HashingEmbedder(dim=32)
 OTHER = HashingEmbedder(dim=16, instructions={"fact": "as a fact"})
 QUESTIONS = ["Where does Ana work?", "What lies in Norway?", "flood of 1963", "北京", "nothing of this"]

@@ -1,6 +1,7 @@
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from hypothesis import given, settings
@@ -14,11 +15,12 @@ from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import Extractor
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Document, Extraction, Passage, Progress, Triple, no_progress
+from hipporag_torch.types import Document, Extraction, Passage, Progress, Sentence, Triple, no_progress
 
 SETTINGS = settings(deadline=None, max_examples=60)
-# Shared facts, two spellings in one passage, near phrases, digits, no keys, nothing, and a failure.
-STATED = {
+# Shared facts, two spellings in one passage, near phrases, digits, no keys, nothing, sentences (one shared),
+# names that other texts hold, and a failure.
+STATED: dict[str, list[tuple[Any, ...]]] = {
     "t0": [("Oslo Harbour", "lies in", "Norway"), ("oslo harbour", "lies in", "Norway")],
     "t1": [("Oslo Harbours", "lie in", "Norway"), ("Ana", "works at", "Acme")],
     "t2": [("Ana", "works at", "Acme"), ("Acme", "works at", "Ana"), ("Acme", "is", "Acme")],
@@ -26,6 +28,16 @@ STATED = {
     "t4": [("flood of 1964", "hit", "Oslo Harbours"), ("flood in 1963", "hit", "Norway")],
     "t5": [("北京", "位于", "中国"), ("北京市", "位于", "中国"), ("\u200b", "is", "Ana")],
     "t6": [],
+    "Oslo Harbour met Ana": [
+        ("Ana of  Acme.", ("Ana", "ACME", "acme")),
+        ("Nothing.", ()),
+        ("rain", "is", "rain"),
+    ],
+    "rain in 中国": [
+        ("Ana of Acme.", ("Norway", "\u200b")),
+        ("Oslo", ("oslo", "Norway")),
+        ("Ana", "is", "Zz"),
+    ],
 }
 TEXTS = [*STATED, "t7"]
 # Low and narrow enough that lists overflow, and a pair comes back when a closer one goes.
@@ -33,6 +45,7 @@ GRAPH = {"synonym_threshold": 0.4, "synonym_cap": 1}
 IDENTITIES = st.sampled_from(
     [
         (TextOptions(), GraphOptions(**GRAPH)),
+        (TextOptions(), GraphOptions(**GRAPH, mention_weight=0.25)),
         (TextOptions(fact_template="repr"), GraphOptions(**(GRAPH | {"synonym_same_digits": False}))),
         (
             TextOptions(normalisation="reference", content_id="md5"),
@@ -64,7 +77,12 @@ class FakeExtractor:
                 status="failed", reason="no reply", permanent=text not in STATED, producer=self.producer
             )
         line = list(STATED.values())[(list(STATED).index(text) + self.version) % len(STATED)]
-        return Extraction(triples=tuple(Triple(*triple) for triple in line), producer=self.producer)
+        return Extraction(
+            entities=("中国",),
+            triples=tuple(Triple(*said) for said in line if len(said) == 3),
+            sentences=tuple((Sentence(said[0]), said[1]) for said in line if len(said) == 2),
+            producer=self.producer,
+        )
 
 
 class GivenExtractor:
@@ -281,6 +299,12 @@ def tensors_of(index: Index) -> dict[str, Tensor]:
         "fact_idx": statements.fact_idx,
         "subject_idx": statements.subject_idx,
         "object_idx": statements.object_idx,
+        "named_ends": statements.named,
+        "named": index.named,
+        "phrase_token_ptr": index.lexicon.phrase_tokens.row_ptr,
+        "phrase_tokens": index.lexicon.phrase_tokens.values,
+        "fact_token_ptr": index.lexicon.fact_tokens.row_ptr,
+        "fact_tokens": index.lexicon.fact_tokens.values,
         "passage_emb": index.passage_emb,
         "phrase_emb": index.phrase_emb,
         "fact_emb": index.fact_emb,
@@ -291,7 +315,8 @@ def tensors_of(index: Index) -> dict[str, Tensor]:
         "col": adjacency.col,
         "weight": adjacency.weight,
         "passages_per_phrase": index.passages_per_phrase,
-        "fact_ends": index.fact_ends,
+        "fact_end_ptr": index.fact_ends.row_ptr,
+        "fact_ends": index.fact_ends.values,
     }
 
 

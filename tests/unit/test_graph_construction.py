@@ -13,8 +13,8 @@ Edges = dict[tuple[int, int], float]
 
 
 def statements_of(*rows: Statement) -> Statements:
-    """Rows of (passage, fact, subject, object)."""
-    return Statements(*torch.tensor(rows, dtype=torch.int64).reshape(-1, 4).unbind(1))
+    """Rows of (passage, fact, subject, object), the ends of which are written as no names."""
+    return Statements.of([(*row, False, False) for row in rows])
 
 
 def pairs_of(*rows: tuple[int, int, float]) -> Pairs:
@@ -229,6 +229,7 @@ class TestOptions:
             ("synonym_weight", math.nan),
             ("membership_weight", -1.0),
             ("fact_weight", math.inf),
+            ("mention_weight", -0.25),
         ],
     )
     def test_a_weight_that_is_no_weight_is_refused_by_name(self, option: str, value: float):

@@ -8,6 +8,7 @@ from hipporag_torch.extractions import Extractions
 from hipporag_torch.graph_construction import GraphOptions, Statements, build_graph
 from hipporag_torch.index import Index
 from hipporag_torch.ops.pairs import Pairs
+from hipporag_torch.ops.ragged import Ragged
 from hipporag_torch.text import TextOptions
 from hipporag_torch.types import Extraction, Passage, Triple
 from hipporag_torch.vocabulary import Stated, Vocabulary
@@ -27,6 +28,10 @@ def rows_of(statements: Statements) -> list[tuple[int, ...]]:
     """(passage, fact, subject, object) of each statement."""
     parts = (statements.passage_idx, statements.fact_idx, statements.subject_idx, statements.object_idx)
     return list(zip(*(part.tolist() for part in parts), strict=True))
+
+
+def lists_of(ragged: Ragged) -> list[list[int]]:
+    return [ragged.values[ragged.row == row].tolist() for row in range(ragged.num_rows)]
 
 
 class TestVocabulary:
@@ -102,7 +107,8 @@ class TestVocabularyChanged:
         new = change.vocabulary
         assert (new.phrases, new.facts) == (expected.phrases, expected.facts)
         assert rows_of(new.statements) == rows_of(expected.statements)
-        assert torch.equal(new.fact_ends, expected.fact_ends)
+        assert lists_of(new.fact_ends) == lists_of(expected.fact_ends)
+        assert torch.equal(new.statements.named, expected.statements.named)
         assert change.phrase_idx.tolist() == [1, 2, 3, 4]
         assert change.fact_idx.tolist() == [1, 2, 3]
         assert all(new.facts[row] is fact for row, fact in zip([1, 2, 3], old.facts, strict=True))
@@ -134,6 +140,7 @@ def small_index() -> Index:
         phrases=vocabulary.phrases,
         facts=vocabulary.facts,
         statements=vocabulary.statements,
+        lexicon=vocabulary.lexicon,
         passage_emb=embedder.embed(["p0", "p1", "p2"], "passage"),
         phrase_emb=embedder.embed(vocabulary.phrases, "phrase"),
         fact_emb=embedder.embed(["a", "b"], "fact"),
@@ -147,7 +154,7 @@ class TestIndex:
         index = small_index()
         assert index.passage_row == {"p0": 0, "p1": 1, "p2": 2}
         assert index.phrases == ("acme", "ana")
-        assert index.fact_ends.tolist() == [[0, 0], [1, 0]]
+        assert lists_of(index.fact_ends) == [[0, 0], [1, 0]]
 
     def test_a_passage_counts_once_for_each_of_its_phrases(self):
         assert small_index().passages_per_phrase.tolist() == [2, 2]
@@ -164,8 +171,12 @@ class TestIndex:
             moved.phrase_emb,
             moved.fact_emb,
             moved.graph.adjacency.weight,
-            moved.fact_ends,
+            moved.fact_ends.row_ptr,
+            moved.fact_ends.values,
+            moved.named,
             moved.passages_per_phrase,
+            moved.matcher.names.key,
+            moved.fact_bm25.weight.weight,
         )
         assert {part.device.type for part in on_device} == {device.type}
         assert torch.equal(moved.passage_emb.cpu(), index.passage_emb)

@@ -477,7 +477,7 @@ class TestEmptyIndex:
         assert (index.passages, index.extractions, index.phrases, index.facts) == ((), (), (), ())
         assert (index.graph.validate().num_nodes, index.graph.num_edges, len(index.synonyms)) == (0, 0, 0)
         assert index.passages_per_phrase.shape == (0,)
-        assert index.fact_ends.shape == (0, 2)
+        assert (index.fact_ends.num_rows, index.named.shape, index.fact_bm25.weight.num_rows) == (0, (0,), 0)
 
     def test_removing_from_it_finds_nothing(self):
         indexer = indexer_of()

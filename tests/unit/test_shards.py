@@ -46,6 +46,17 @@ def test_files_that_disagree_on_a_passage_are_not_merged(tmp_path: Path) -> None
         merge([a], OutputFiles(a), TextOptions(), overwrite=True)
 
 
+def test_sentences_are_merged_and_stand_only_where_there_are_some(tmp_path: Path) -> None:
+    said = [["Ada was born in Oslo.", ["Ada", "Oslo"]]]
+    rows = [{"passage": "Ada", "extracted_sentences": said}, {"passage": "Tove", "extracted_sentences": []}]
+    (tmp_path / "a.json").write_text(json.dumps({"docs": rows}), encoding="utf-8")
+    output = tmp_path / "out.json"
+    merge([tmp_path / "a.json"], OutputFiles(output), TextOptions(), overwrite=False)
+    merged = {doc["passage"]: doc for doc in json.loads(output.read_text("utf-8"))["docs"]}
+    assert merged["Ada"]["extracted_sentences"] == said
+    assert "extracted_sentences" not in merged["Tove"]
+
+
 def test_a_failure_that_another_file_healed_is_none(tmp_path: Path) -> None:
     a, b = written(tmp_path / "a.json"), written(tmp_path / "b.json", Ada=[])
     passage_id = TextOptions().passage_id("Ada")

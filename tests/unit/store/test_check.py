@@ -226,6 +226,23 @@ def test_a_graph_that_differs_from_its_records_under_digests_that_fit(index: Pat
     assert (finding.part, finding.problem) == ("graph", "the edges are not those of the records")
 
 
+@pytest.mark.parametrize("name", ["phrase_tokens", "fact_tokens"])
+def test_tokens_of_other_words_under_digests_that_fit(index: Path, name: str) -> None:
+    rewrite(index, name, lambda tokens: bytes([tokens[0] ^ 1]) + tokens[1:])
+    (finding,) = check(Store(index), quick=True).findings
+    assert (finding.part, finding.problem) == ("lexicon", "the words are not those of the phrases and facts")
+    assert repair(Store(index)).unmended == ()
+    assert check(Store(index)).findings == ()
+
+
+def test_ends_that_are_names_or_not_as_nobody_wrote_them_under_digests_that_fit(index: Path) -> None:
+    rewrite(index, "statement_named", lambda named: bytes([named[0] ^ 1]) + named[1:])
+    (finding,) = check(Store(index), quick=True).findings
+    assert finding.problem == "the statements are not those of the extractions"
+    assert repair(Store(index)).unmended == ()
+    assert check(Store(index)).findings == ()
+
+
 def test_a_read_only_check_writes_nothing_and_a_check_counts(index: Path) -> None:
     before = {
         path: (path.stat().st_mtime_ns, path.read_bytes()) for path in index.rglob("*") if path.is_file()

@@ -14,7 +14,7 @@ import sys
 from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.graph_construction import GraphOptions
 from hipporag_torch.hipporag import HippoRAG
-from hipporag_torch.types import Document, Extraction, Triple
+from hipporag_torch.types import Document, Extraction, Sentence, Triple
 
 class Words:
     producer, calls_per_passage = "words", 1
@@ -27,7 +27,8 @@ class Words:
         if " ".join(words) + "." in self.failing:
             return Extraction(status="failed", reason="no reply", reply="raw", producer="words")
         pairs = [Triple(a, "beside", b) for a, b in zip(words, words[1:])]
-        return Extraction(entities=tuple(words), triples=tuple(pairs), producer="words")
+        told = (Sentence(" ".join(words)), tuple(words[::3]))
+        return Extraction(tuple(words), tuple(pairs), sentences=(told,), producer="words")
 
 texts = [f"Harbour {n} lies beside harbours {n + 1} of Oslo number{n % 3}." for n in range(12)]
 documents = [Document(t, f"{n % 4}.md", {"title": t[:9], "n": n}) for n, t in enumerate(texts)]
@@ -45,7 +46,7 @@ with HippoRAG.open(sys.argv[1], **options) as memory:
         pass
     memory.reextract()
     memory.reembed(other)
-    memory.rebuild_graph(GraphOptions(synonym_threshold=0.3))
+    memory.rebuild_graph(GraphOptions(synonym_threshold=0.3, mention_weight=0.25))
     memory.compact()
     memory.remove(texts=[texts[5]])
     for ranking in memory.retrieve(["Which harbour burns?", "number1"], top_k=4, trace=True):

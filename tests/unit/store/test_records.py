@@ -7,7 +7,7 @@ import pytest
 from hipporag_torch.errors import StoreError
 from hipporag_torch.store import records
 from hipporag_torch.store.database import make_database, opened, transaction
-from hipporag_torch.types import Extraction, Passage, Source, Triple
+from hipporag_torch.types import Extraction, Fact, Passage, Sentence, Source, Triple
 
 ODD = [
     "a\x00b",
@@ -28,6 +28,7 @@ ODD = [
         Extraction(
             entities=tuple(ODD),
             triples=(Triple("a", "\x00", "北京"), Triple("", "", "")),
+            sentences=tuple((Sentence(text), tuple(ODD[:number])) for number, text in enumerate(ODD)),
             status="truncated",
             reason="cut",
             producer="gpt",
@@ -44,7 +45,9 @@ def test_extractions_come_back(extraction: Extraction) -> None:
     assert records.extraction_from_json(text) == extraction
 
 
-@pytest.mark.parametrize("text", ["", "[]", "7", '{"triples": [["a"]]}', '{"colour": 1}', '{"status": '])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "7", '{"triples": [["a"]]}', '{"sentences": ["a"]}', '{"colour": 1}', '{"status": ']
+)
 def test_an_extraction_that_is_damaged(text: str) -> None:
     with pytest.raises(StoreError, match=r"extractions cannot be read: .*action=check"):
         records.extraction_from_json(text)
@@ -67,12 +70,13 @@ def test_passages_phrases_and_facts_come_back_in_the_order_of_python(tmp_path: P
             first = records.next_id(connection, "sources")
             records.insert(connection, "sources", rows, first_id=first, born=1)
         records.insert(connection, "phrases", [(text,) for text in ODD], first_id=1, born=1)
-        facts = [Triple(a, "is", b) for a in ODD for b in reversed(ODD)]
+        facts: list[Fact] = [Triple(a, "is", b) for a in ODD for b in reversed(ODD)]
+        facts += [Sentence(text) for text in ["", *ODD]]
         records.insert(connection, "facts", map(records.fact_row, facts), first_id=1, born=1)
     with opened(tmp_path, write=False) as connection:
         assert records.read_passages(connection, 1)[1] == tuple(sorted(passages, key=lambda p: p.id))
         assert records.read_phrases(connection, 1)[1] == tuple(sorted(ODD))
-        assert records.read_facts(connection, 1)[1] == tuple(sorted(facts))
+        assert records.read_facts(connection, 1)[1] == tuple(sorted(facts, key=lambda fact: fact.parts))
         assert records.read_passages(connection, 0) == ([], ())
 
 
@@ -94,6 +98,8 @@ def test_a_digest_tells_all_columns_apart() -> None:
         records.row_digest("facts", 1, ("a", "b", "c"), 2),
         records.row_digest("facts", 1, ("ab", "", "c"), 1),
         records.row_digest("facts", 1, (b"a", "b", "c"), 1),
+        records.row_digest("facts", 1, ("a", None, None), 1),
+        records.row_digest("facts", 1, ("a", "", ""), 1),
         records.row_digest("sources", 1, ("a", "b", "c"), 1),
     }
-    assert len(digests) == 6
+    assert len(digests) == 8
