@@ -26,16 +26,19 @@ from hipporag_torch.embedders.cached import CachedEmbedder
 from hipporag_torch.embedders.device import resolved_device
 from hipporag_torch.embedders.none import NoEmbedder
 from hipporag_torch.errors import ConfigError, HippoRAGError
+from hipporag_torch.evaluation.variants import Study
 from hipporag_torch.extractors.none import NoExtractor
 from hipporag_torch.graph_construction import AnyGraphOptions
 from hipporag_torch.hipporag import HippoRAG, MakeRetriever
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.ircot import retrieve_once
+from hipporag_torch.linkers import Linker
 from hipporag_torch.llms.cache import ReplyCache, ReplyCaches
 from hipporag_torch.llms.roles import ROLES, ChatModels, ModelRole
 from hipporag_torch.protocols import Chunker, Embedder, EmbedderIdentity, Extractor, Reader, Reads, Retriever
 from hipporag_torch.retrievers.questions import check_vectors
+from hipporag_torch.retrievers.seeding import Seeding
 from hipporag_torch.text import TextOptions
 
 _EMBEDDERS = "hipporag_torch.embedders."
@@ -178,16 +181,17 @@ def build_make_retriever(
     if make_retriever.func.reads != "texts":
         check_vectors(embedder.identity)
     takes = inspect.signature(make_retriever.func).parameters
-    parts = {name: _build(cfg, name) for name in ("seeding", "ppr") if name in takes}
+    parts: dict[str, Any] = {name: _build(cfg, name) for name in ("seeding", "ppr") if name in takes}
     if "fact_filter" in takes:
         parts["fact_filter"] = _build_with(
             cfg, "fact_filter", {"llm": lambda: models.get("filter", derived=True)}
         )
+    if "linker" in takes and parts["seeding"].wants_links:
+        parts["linker"] = build_linker(cfg, models)
     if "embedder" in takes:
         parts["embedder"] = embedder
     around = _build(cfg, "ircot") if "ircot" in cfg else retrieve_once
-    thinks = "ircot" in cfg and takes_part(cfg, "ircot", "llm")
-    thinker = {"llm": models.get("reading", derived=True)} if thinks else {}
+    thinker = {"llm": models.get("reading", derived=True)} if thinks(cfg) else {}
 
     def retriever_over(index: Index) -> Retriever:
         with _plain_errors(cfg, "retriever"):
@@ -196,6 +200,23 @@ def build_make_retriever(
             return around(retriever=found, **thinker)
 
     return retriever_over
+
+
+def build_seeding(cfg: DictConfig) -> Seeding:
+    """The seeding of `cfg.seeding`."""
+    return _build(cfg, "seeding")
+
+
+def build_linker(cfg: DictConfig, models: ChatModels | None = None) -> Linker:
+    """The linker of `cfg.linker`; with the model for linking, if it asks one."""
+    models = models or build_models(cfg)
+    # Where a model thinks, its thoughts become questions, and these tell of passages.
+    return _build_with(cfg, "linker", {"llm": lambda: models.get("linking", derived=thinks(cfg))})
+
+
+def thinks(cfg: DictConfig) -> bool:
+    """Whether a model's thoughts become questions, as `ircot=on` says."""
+    return "ircot" in cfg and takes_part(cfg, "ircot", "llm")
 
 
 def build_text(cfg: DictConfig) -> TextOptions:
@@ -313,6 +334,11 @@ def build_benchmark(cfg: DictConfig) -> Any:
     """The benchmark of `cfg.benchmark`, on the device and with the threads of `cfg.runtime`."""
     use_threads(cfg)
     return _build(cfg, "benchmark")(device=resolved_device(cfg.runtime.device))
+
+
+def build_study(cfg: DictConfig) -> Study:
+    """The study of `cfg.study`, with the variants that it draws."""
+    return _build(cfg, "study")
 
 
 def use_threads(cfg: DictConfig) -> None:

@@ -12,10 +12,10 @@ from hipporag_torch.llms.metered import MeteredChatModel
 from hipporag_torch.llms.pricing import Prices
 from hipporag_torch.protocols import ChatModel
 
-ModelRole = Literal["extraction", "filter", "reading"]
+ModelRole = Literal["extraction", "linking", "filter", "reading"]
 """What a model is asked for. IRCoT's thoughts belong to reading."""
 
-ROLES: tuple[ModelRole, ...] = ("extraction", "filter", "reading")
+ROLES: tuple[ModelRole, ...] = ("extraction", "linking", "filter", "reading")
 
 
 class LimitedChatModel(ChatModel, Protocol):
