@@ -45,7 +45,7 @@ class IRCoTRetriever:
     Passages merge by their maximum score over the steps, ties by id, as published. Scores of one route can
     be compared: PageRank mass sums to 1 in every step. Those of a step that takes another route than the
     first are of another kind, and still merged as they are: cosines (`dense:*`) then win over mass
-    (`graph`). The trace shows each step's route; the ranking's own is the first step's.
+    (`graph`, `graph:*`). The trace shows each step's route; the ranking's own is the first step's.
 
     max_steps: retrievals per question, at least 1, with one thought less. passages_shown: passages that the
     model sees, at least 1; fewer where its context holds no more, which `reason` tells. prompt: the name of
@@ -217,6 +217,8 @@ class _Loop:
                 TracedStep(query, step.route, step.reason, thought, step.trace)
                 for query, step, thought in zip(queries, self._steps, thoughts, strict=False)
             ),
+            linked=first.linked,
+            entities_from=first.entities_from,
         )
 
 

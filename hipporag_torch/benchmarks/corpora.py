@@ -53,7 +53,7 @@ class Corpus:
 def golden_corpus() -> Corpus:
     """musique_train with the reference's triples and vectors. Raises `DatasetError` if they are not there."""
     dataset = golden_dataset()
-    indexer = golden_indexer(GoldenEmbedder(GoldenVectors.load()))
+    indexer = golden_indexer(GoldenEmbedder(GoldenVectors.load(), new_names=True))
     questions = tuple(question.text for question in dataset.questions)
     return Corpus("musique_train", dataset.documents, questions, indexer)
 

@@ -71,10 +71,15 @@ class GoldenVectors:
 
 
 class GoldenEmbedder:
-    """Looks every text up among the golden vectors; one that is not there is an `InputError`."""
+    """Looks every text up among the golden vectors; one that is not there is an `InputError`.
 
-    def __init__(self, vectors: GoldenVectors) -> None:
+    new_names: whether a phrase may be unknown, as a name in a question may be that the index lacks: its
+        vector is zero, so that it is near to nothing.
+    """
+
+    def __init__(self, vectors: GoldenVectors, *, new_names: bool = False) -> None:
         self._vectors = vectors
+        self._new_names = new_names
         self._row = {text: row for row, text in enumerate(vectors.texts)}
 
     @property
@@ -89,12 +94,15 @@ class GoldenEmbedder:
     def embed(
         self, texts: Sequence[str], role: Role, progress: Progress = no_progress
     ) -> Float32[Tensor, "texts dim"]:
-        if unknown := [text for text in texts if text not in self._row]:
+        unknown = [text for text in texts if text not in self._row]
+        if unknown and not (self._new_names and role == "phrase"):
             raise InputError(
                 f"{len(unknown)} texts have no golden vector, such as {unknown[0]!r:.80}; golden vectors "
                 "serve musique_train with text=reference alone"
             )
-        return self._vectors.rows[[self._row[text] for text in texts]]
+        rows = self._vectors.rows[[self._row.get(text, 0) for text in texts]]
+        rows[[text not in self._row for text in texts]] = 0
+        return rows
 
     def truncated(self, texts: Sequence[str], role: Role) -> list[bool]:
         return [False] * len(texts)

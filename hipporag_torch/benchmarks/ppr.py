@@ -14,10 +14,10 @@ from hipporag_torch.errors import ConfigError
 from hipporag_torch.graph import Graph
 from hipporag_torch.index import Index
 from hipporag_torch.ops.ppr import PPROptions, personalized_pagerank
-from hipporag_torch.ops.scores import minmax
-from hipporag_torch.ops.topk import dot_scores, table_topk
+from hipporag_torch.ops.ragged import Ragged
+from hipporag_torch.ops.topk import dot_scores
 from hipporag_torch.protocols import Progress, no_progress
-from hipporag_torch.retrievers.seeding import Evidence, ReferenceSeeding
+from hipporag_torch.retrievers.seeding import Evidence, ReferenceSeeding, reset_of
 
 
 class PPRBenchmark:
@@ -115,7 +115,7 @@ class PPRBenchmark:
 
 def _reference_resets(index: Index, questions: Tensor) -> Tensor:
     seeding = ReferenceSeeding()
-    best = table_topk(index.fact_emb, questions, seeding.num_facts)
-    scores = minmax(best.scores, best.lowest, best.highest)
-    kept = torch.ones_like(scores, dtype=torch.bool)
-    return seeding.reset(index, Evidence(best.idx, scores, kept, dot_scores(index.passage_emb, questions)))
+    facts = seeding.consider(index, [""] * len(questions), questions)
+    no_links = Ragged.of([[]] * len(questions))
+    evidence = Evidence(facts, facts.like, dot_scores(index.passage_emb, questions), no_links)
+    return reset_of(seeding.sources(index, evidence), num_nodes=index.graph.num_nodes)

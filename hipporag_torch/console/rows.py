@@ -7,6 +7,8 @@ from rich.table import Table
 
 from hipporag_torch.console import console
 from hipporag_torch.reports import FailedPassage
+from hipporag_torch.types import Trace, TracedPassage
+from hipporag_torch.viz.text import of_own, shares_text
 
 # More of one kind are counted, not listed.
 LISTED = 10
@@ -55,6 +57,26 @@ def shortened(text: str, limit: int = 80) -> str:
     """In one line, with an ellipsis where it is cut."""
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def seeds_text(trace: Trace, *, most: int = LISTED) -> str:
+    """`oslo 19% (entities 12, facts 7) · norway 3% (facts 3) · 4 more`: phrases that seed, heaviest first.
+
+    Those that hardly seed, with less than half a per cent, are counted alone.
+    """
+    seeds = [seed for seed in trace.seeds if seed.kind == "phrase"]
+    telling = [seed for seed in seeds if seed.weight >= 0.005][:most]
+    shown = [f"{seed.name} {seed.weight:.0%} ({shares_text(seed.sources)})" for seed in telling]
+    more = len(seeds) - len(telling)
+    return " · ".join(shown + ([f"{more:,} more"] if more else []))
+
+
+def mostly_from(passage: TracedPassage | None) -> str:
+    """`entities 61%`: the source of most of a passage's mass, if it was traced."""
+    if passage is None or not passage.sources:
+        return ""
+    name, share = max(of_own(passage.sources), key=lambda source: source[1])
+    return f"{name} {share:.0%}"
 
 
 def seconds_rows(seconds: Mapping[str, float]) -> list[Row]:

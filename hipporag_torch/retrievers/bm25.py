@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import bm25s
-import numpy as np
 import torch
+from jaxtyping import Float32
+from torch import Tensor
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
@@ -44,19 +45,19 @@ class BM25Retriever:
             return nothing_found(questions, "none:empty_index")
         return [self._rank(question, top_k) for question in questions]
 
+    def scores(self, question: str) -> Float32[Tensor, " passages"]:
+        """The score of every passage, on the CPU; 0 for those that share no token with the question."""
+        none = torch.zeros(len(self._index.passages))
+        if self._bm25 is None:
+            return none
+        known = [token for token in lexical_tokens(question) if token in self._bm25.vocab_dict]
+        return torch.from_numpy(self._bm25.get_scores(known)).float() if known else none
+
     def _rank(self, question: str, top_k: int) -> Ranking:
-        scores = self._scores(question)
+        scores = self.scores(question)
         matching = int((scores > 0).sum())
         if matching == 0:
             return Ranking(question, (), (), "bm25:no_match")
-        best = stable_topk(torch.from_numpy(scores).unsqueeze(0), min(top_k, matching))
+        best = stable_topk(scores.unsqueeze(0), min(top_k, matching))
         passages = tuple(self._index.passages[i] for i in best.idx[0].tolist())
         return Ranking(question, passages, tuple(best.scores[0].tolist()), "bm25:requested")
-
-    def _scores(self, question: str) -> np.ndarray:
-        if self._bm25 is None:
-            return np.zeros(len(self._index.passages), dtype=np.float32)
-        known = [token for token in lexical_tokens(question) if token in self._bm25.vocab_dict]
-        if not known:
-            return np.zeros(len(self._index.passages), dtype=np.float32)
-        return np.asarray(self._bm25.get_scores(known), dtype=np.float32)

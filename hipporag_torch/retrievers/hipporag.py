@@ -1,6 +1,7 @@
 """HippoRAG 2's retrieval: facts → recognition memory → seeds → personalized PageRank → passages."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,10 +12,12 @@ from torch import Tensor
 from hipporag_torch.errors import BackendError
 from hipporag_torch.fact_filters import KeepAllFacts
 from hipporag_torch.index import Index
+from hipporag_torch.linkers import Linker, Links, NgramLinker
 from hipporag_torch.ops.ppr import PPROptions, personalized_pagerank
-from hipporag_torch.ops.scores import minmax
-from hipporag_torch.ops.topk import dot_scores, stable_topk, table_topk
+from hipporag_torch.ops.ragged import Ragged
+from hipporag_torch.ops.topk import TopK, dot_scores, stable_topk
 from hipporag_torch.protocols import Embedder, FactFilter, Reads
+from hipporag_torch.retrievers.attribution import power_mean, source_masses
 from hipporag_torch.retrievers.questions import (
     check_batch_size,
     check_call,
@@ -23,20 +26,29 @@ from hipporag_torch.retrievers.questions import (
     nothing_found,
     rankings_of,
 )
-from hipporag_torch.retrievers.seeding import Evidence, ReferenceSeeding, Seeding
+from hipporag_torch.retrievers.seeding import (
+    BlendedSeeding,
+    ConsideredFacts,
+    Evidence,
+    Seeding,
+    reset_of,
+)
 from hipporag_torch.retrievers.trace import QuestionWalk, trace_question
-from hipporag_torch.types import FilterDecision, Ranking, Route
+from hipporag_torch.types import FilterDecision, Ranking, Route, Trace, walked
 
-# A product of two unit vectors that is really 0 comes out as less than this, differently in each batch.
-_ROUNDING = 1e-6
+# Without a fact to start from: the route of a question that names a phrase, and of another.
+_NO_FACTS: tuple[Route, Route] = ("graph:no_facts", "dense:no_facts")
+_KEPT_NONE: tuple[Route, Route] = ("graph:filter_kept_none", "dense:filter_kept_none")
+_FILTER_ERROR: tuple[Route, Route] = ("graph:filter_error", "dense:filter_error")
 
 
 class HippoRAGRetriever:
-    """Ranks passages by the mass that a walk from a question's facts and passages leaves on them.
+    """Ranks passages by the mass that a walk from what the question calls up leaves on them.
 
-    Questions without a fact to start from take the dense order; each ranking's `route` says which way
-    it went and why. `batch_size` questions are scored and walked at a time, which bounds the memory.
-    Only facts with a positive cosine are considered: a question that is like none has none.
+    Questions that call up neither a fact nor a phrase take the dense order; each ranking's `route` says which
+    way it went and why. `batch_size` questions are scored and walked at a time, which bounds the memory.
+    Only facts that are like the question at all are considered. The linker is asked where the seeding wants
+    to know which phrases a question names.
     """
 
     reads: ClassVar[Reads] = "graph"
@@ -47,6 +59,7 @@ class HippoRAGRetriever:
         index: Index,
         embedder: Embedder,
         seeding: Seeding | None = None,
+        linker: Linker | None = None,
         fact_filter: FactFilter | None = None,
         ppr: PPROptions | None = None,
         batch_size: int = 32,
@@ -55,7 +68,8 @@ class HippoRAGRetriever:
         check_batch_size(batch_size)
         self._index = index
         self._embedder = embedder
-        self._seeding = seeding or ReferenceSeeding()
+        self._seeding = seeding or BlendedSeeding()
+        self._linker = linker or NgramLinker()
         self._fact_filter = fact_filter or KeepAllFacts()
         self._ppr = ppr or PPROptions()
         self._batch_size = batch_size
@@ -89,84 +103,131 @@ class HippoRAGRetriever:
     ) -> list[Ranking]:
         index = self._index
         passage_scores = dot_scores(index.passage_emb, to_passage)
-        evidence, considered = self._consider(to_fact, passage_scores)
-        evidence, routes, decisions = self._recognise(questions, evidence, considered)
+        facts = self._seeding.consider(index, questions, to_fact)
+        links = self._link(questions)
+        decisions = self._recognise(questions, facts)
+        kept = _kept(decisions, facts)
+        evidence = Evidence(facts, kept, passage_scores, links.phrase_idx)
+        routes = _routes(decisions, evidence, index.fact_ends)
         best = stable_topk(passage_scores, top_k)
-        walks: dict[int, QuestionWalk] = {}
-        walked = [row for row, route in enumerate(routes) if route == "graph"]
-        if walked:
-            rows = torch.tensor(walked, device=passage_scores.device)
-            reset = self._seeding.reset(index, _rows(evidence, rows))
-            mass = personalized_pagerank(index.graph.walk, reset, self._ppr)
-            found = stable_topk(mass[:, index.graph.num_phrases :].contiguous(), top_k)
-            best.idx[rows], best.scores[rows] = found.idx, found.scores
-            walks = {
-                row: QuestionWalk(reset[i], mass[i], found.idx[i], self._ppr.damping)
-                for i, row in enumerate(walked)
-            }
-        traces = [
-            trace_question(index, evidence, considered, row, walks.get(row)) if trace else None
-            for row in range(len(questions))
-        ]
+        walks = self._walk(evidence, routes, best, trace=trace)
+        traces = self._traces(evidence, walks) if trace else None
         rankings = rankings_of(index, questions, best, routes, traces)
         return [
-            replace(ranking, reason=decision.error, usage=decision.usage, dropped=decision.dropped)
-            for ranking, decision in zip(rankings, decisions, strict=True)
-        ]
-
-    def _consider(
-        self, to_fact: Float32[Tensor, "queries dim"], passage_scores: Float32[Tensor, "queries passages"]
-    ) -> tuple[Evidence, Bool[Tensor, "queries facts"]]:
-        """The best facts of each question, and which of them are like it at all."""
-        best = table_topk(self._index.fact_emb, to_fact, self._seeding.num_facts)
-        scores = minmax(best.scores, best.lowest, best.highest)
-        considered = best.scores > _ROUNDING
-        return Evidence(best.idx, scores, considered, passage_scores), considered
-
-    def _recognise(
-        self, questions: Sequence[str], evidence: Evidence, considered: Bool[Tensor, "queries facts"]
-    ) -> tuple[Evidence, list[Route], list[FilterDecision]]:
-        """The evidence with the facts that the filter keeps, and each question's route and decision."""
-        routes: list[Route] = ["dense:no_facts"] * len(questions)
-        taken = [FilterDecision(kept=())] * len(questions)
-        shown = [
-            fact_idx[mask].tolist()
-            for fact_idx, mask in zip(evidence.fact_idx.cpu(), considered.cpu(), strict=True)
-        ]
-        asked = [row for row, facts in enumerate(shown) if facts]
-        kept = torch.zeros(considered.shape, dtype=torch.bool)
-        if asked:
-            decisions = self._fact_filter.select(
-                [questions[row] for row in asked],
-                [[self._index.facts[i] for i in shown[row]] for row in asked],
+            replace(
+                ranking,
+                reason="; ".join(filter(None, (decision.error, link_error and f"linker: {link_error}"))),
+                usage=decision.usage + usage,
+                dropped=dict(Counter(decision.dropped) + Counter(dropped)),
             )
-            if len(decisions) != len(asked):
-                raise BackendError(
-                    f"the fact filter gave {len(decisions)} decisions for {len(asked)} questions; "
-                    "expected one for each, in order"
-                )
-            for row, decision in zip(asked, decisions, strict=True):
-                routes[row], taken[row] = _route(decision, len(shown[row])), decision
-                # The facts shown are the first ones of the row: scores descend.
-                kept[row, list(decision.kept)] = routes[row] == "graph"
-        return replace(evidence, kept=kept.to(considered.device)), routes, taken
+            for ranking, decision, link_error, usage, dropped in zip(
+                rankings,
+                decisions,
+                links.errors,
+                links.usage,
+                links.dropped or [{}] * len(questions),
+                strict=True,
+            )
+        ]
 
+    def _traces(self, evidence: Evidence, walks: Mapping[int, QuestionWalk]) -> list[Trace]:
+        shown = self._seeding.shown_scores(evidence.facts)
+        return [
+            trace_question(
+                self._index, evidence, shown, row, walks.get(row), wants_links=self._seeding.wants_links
+            )
+            for row in range(len(shown))
+        ]
 
-def _route(decision: FilterDecision, num_shown: int) -> Route:
-    if any(not 0 <= choice < num_shown for choice in decision.kept):
-        raise BackendError(
-            f"the fact filter chose {decision.kept} among {num_shown} facts; "
-            "expected rows into the facts that it was shown"
+    def _link(self, questions: Sequence[str]) -> Links:
+        """The phrases that the questions name, where they play a part and there are any."""
+        index = self._index
+        if not self._seeding.wants_links or not index.phrases:
+            return Links.of(Ragged.of([[]] * len(questions)).to(index.passage_emb.device))
+        links = self._linker.link(index, self._embedder, questions)
+        if not len(questions) == links.phrase_idx.num_rows == len(links.errors) == len(links.usage):
+            raise BackendError(
+                f"the linker gave {links.phrase_idx.num_rows} rows for {len(questions)} questions; "
+                "expected a row, an error and a usage for each, in order"
+            )
+        return links
+
+    def _recognise(self, questions: Sequence[str], facts: ConsideredFacts) -> list[FilterDecision]:
+        """What the filter says of each question's facts; of one without facts it is not asked."""
+        shown = [idx[like].tolist() for idx, like in zip(facts.idx.cpu(), facts.like.cpu(), strict=True)]
+        decisions = [FilterDecision(kept=())] * len(questions)
+        asked = [row for row, rows in enumerate(shown) if rows]
+        if not asked:
+            return decisions
+        given = self._fact_filter.select(
+            [questions[row] for row in asked], [[self._index.facts[i] for i in shown[row]] for row in asked]
         )
-    if decision.error:
-        return "dense:filter_error"
-    return "graph" if decision.kept else "dense:filter_kept_none"
+        if len(given) != len(asked):
+            raise BackendError(
+                f"the fact filter gave {len(given)} decisions for {len(asked)} questions; "
+                "expected one for each, in order"
+            )
+        for row, decision in zip(asked, given, strict=True):
+            if any(not 0 <= choice < len(shown[row]) for choice in decision.kept):
+                raise BackendError(
+                    f"the fact filter chose {decision.kept} among {len(shown[row])} facts; "
+                    "expected rows into the facts that it was shown"
+                )
+            decisions[row] = decision
+        return decisions
+
+    def _walk(
+        self, evidence: Evidence, routes: Sequence[Route], best: TopK, *, trace: bool
+    ) -> dict[int, QuestionWalk]:
+        """Put the passages that walks lead to into `best`; the walks by their rows, to be traced."""
+        graph = self._index.graph
+        walking = [row for row, route in enumerate(routes) if walked(route)]
+        if not walking:
+            return {}
+        rows = torch.tensor(walking, device=best.idx.device)
+        sources = self._seeding.sources(self._index, evidence.select(rows))
+        mass = personalized_pagerank(graph.walk, reset_of(sources, num_nodes=graph.num_nodes), self._ppr)
+        scores = mass[:, graph.num_phrases :].contiguous()
+        exponent = self._seeding.start_exponent
+        source_mass = source_masses(graph, sources, self._ppr) if trace or exponent < 1 else None
+        if source_mass is not None and exponent < 1:
+            scores = power_mean(source_mass, exponent)
+        found = stable_topk(scores, best.idx.shape[1])
+        best.idx[rows], best.scores[rows] = found.idx, found.scores
+        if source_mass is None or not trace:
+            return {}
+        of_found = source_mass.gather(2, found.idx.expand(len(sources), -1, -1))
+        return {
+            row: QuestionWalk(
+                tuple(source.select(rows.new_tensor([i])) for source in sources),
+                mass[i],
+                found.idx[i],
+                of_found[:, i],
+                self._ppr.damping,
+            )
+            for i, row in enumerate(walking)
+        }
 
 
-def _rows(evidence: Evidence, rows: Tensor) -> Evidence:
-    return Evidence(
-        evidence.fact_idx[rows],
-        evidence.fact_scores[rows],
-        evidence.kept[rows],
-        evidence.passage_scores[rows],
-    )
+def _kept(decisions: Sequence[FilterDecision], facts: ConsideredFacts) -> Bool[Tensor, "queries facts"]:
+    """The facts that a walk starts from: the facts shown are the first ones of a row."""
+    kept = torch.zeros(facts.like.shape, dtype=torch.bool)
+    for row, decision in enumerate(decisions):
+        kept[row, list(decision.kept)] = not decision.error
+    return kept.to(facts.like.device)
+
+
+def _routes(decisions: Sequence[FilterDecision], evidence: Evidence, fact_ends: Ragged) -> list[Route]:
+    """The way of each question."""
+    start = evidence.start_from_facts(fact_ends).tolist()
+    like, linked = evidence.facts.like.any(1).tolist(), evidence.linked.tolist()
+    routes: list[Route] = []
+    for row, decision in enumerate(decisions):
+        # Facts that are kept and name no phrase, as sentences may, leave nothing to start from either.
+        without = _NO_FACTS
+        if like[row] and decision.error:
+            without = _FILTER_ERROR
+        elif like[row] and not decision.kept:
+            without = _KEPT_NONE
+        routes.append("graph" if start[row] else without[0] if linked[row] else without[1])
+    return routes

@@ -7,10 +7,10 @@ from pathlib import Path
 from string import Template
 
 from hipporag_torch.explanation import ExplainedNode, ExplainedPassage, Explanation, passage_node_id
-from hipporag_torch.types import TracedFact
+from hipporag_torch.types import SourceShares, TracedFact
 from hipporag_torch.viz.layout import fact_key, lay_out, shown_facts
 from hipporag_torch.viz.shapes import FONT, LINE, PADDING, SMALL, Box, Layout, Link
-from hipporag_torch.viz.text import percent
+from hipporag_torch.viz.text import of_own, percent, shares_text
 
 _KIND_NAMES = {
     "fact": "Fact",
@@ -19,11 +19,14 @@ _KIND_NAMES = {
     "bridge": "Phrase",
     "passage": "Passage",
 }
+# What the parts of a box's bar are parts of.
+_FROM = {"seed": "seeded by", "passage": "mass from"}
 _LINK_NAMES = {
     "evidence": "end of the fact",
     "fact": "stated as a fact",
     "synonym": "alike in meaning",
     "membership": "stated in the passage",
+    "mention": "named in the passage",
 }
 
 
@@ -51,12 +54,7 @@ def page_of(explanation: Explanation) -> str:
         ),
         links="\n".join(_link(link, names) for link in layout.links),
         boxes="\n".join(_box(box, names[box.key]) for box in layout.boxes),
-        legend="\n".join(
-            '<span><svg viewBox="0 0 40 8" aria-hidden="true">'
-            f'<path class="link {kind}" stroke-width="{_LEGEND_STROKE.get(kind, 2)}" d="M0 4H40"/>'
-            f"</svg>{meaning}</span>"
-            for kind, meaning in layout.legend
-        ),
+        legend="\n".join(_legend(layout)),
         details="\n".join(_details(explanation, layout, names)),
     )
 
@@ -67,6 +65,19 @@ _WIDTH, _MIN_HEIGHT = 1400.0, 700.0
 _TOP = 104.0
 # As their lines in the picture: wide where mass flows.
 _LEGEND_STROKE = {"membership": 5}
+
+
+def _legend(layout: Layout) -> Iterator[str]:
+    """What the lines mean, then the colours of the bars."""
+    for kind, meaning in layout.legend:
+        stroke = _LEGEND_STROKE.get(kind, 2)
+        yield _legend_entry(f'<path class="link {kind}" stroke-width="{stroke}" d="M0 4H40"/>', meaning)
+    for name, meaning in layout.source_legend:
+        yield _legend_entry(f'<rect class="bar from-{name}" width="40" height="8"/>', meaning)
+
+
+def _legend_entry(sign: str, meaning: str) -> str:
+    return f'<span><svg viewBox="0 0 40 8" aria-hidden="true">{sign}</svg>{meaning}</span>'
 
 
 def _clean(text: str) -> str:
@@ -85,7 +96,10 @@ def _link(link: Link, names: Mapping[str, str]) -> str:
 
 
 def _box(box: Box, name: str) -> str:
+    shares = shares_text(of_own(box.sources))
     spoken = f"{_KIND_NAMES[box.kind]}: {' '.join(box.lines)}, {box.note}"
+    if shares:
+        spoken += f", {_FROM[box.kind]} {shares} %"
     x, y = box.x + PADDING + 2, box.y + PADDING + FONT - 3
     texts = [
         f'<text x="{x:.1f}" y="{y + LINE * number:.1f}" font-size="{FONT}">{_clean(line)}</text>'
@@ -95,19 +109,27 @@ def _box(box: Box, name: str) -> str:
     texts.append(
         f'<text class="note" x="{x:.1f}" y="{note_y:.1f}" font-size="{SMALL}">{_clean(box.note)}</text>'
     )
-    bar = ""
-    if box.share:
-        length = (box.width - 2 * PADDING) * box.share
-        bar = (
-            f'<rect class="bar" x="{box.x + PADDING:.1f}" y="{box.y + box.height - 6:.1f}" '
-            f'width="{length:.1f}" height="3"/>'
-        )
+    title = f"<title>{_FROM[box.kind]} {shares} %</title>" if shares else ""
     return (
         f'<g class="node {box.kind}" id="{name}" data-node="{name}" tabindex="0" role="button" '
-        f'aria-controls="details" aria-label="{_clean(spoken)}">'
+        f'aria-controls="details" aria-label="{_clean(spoken)}">{title}'
         f'<rect class="shape" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
-        f'height="{box.height:.1f}" rx="6"/>{bar}{"".join(texts)}</g>'
+        f'height="{box.height:.1f}" rx="6"/>{_bar(box)}{"".join(texts)}</g>'
     )
+
+
+def _bar(box: Box) -> str:
+    """In the colours of its parts, or in the box's own."""
+    parts = [(f" from-{name}", share) for name, share in box.sources]
+    x, rects = box.x + PADDING, []
+    for kind, share in parts or [("", box.share)]:
+        length = (box.width - 2 * PADDING) * share
+        rects.append(
+            f'<rect class="bar{kind}" x="{x:.1f}" y="{box.y + box.height - 7:.1f}" '
+            f'width="{length:.1f}" height="4"/>'
+        )
+        x += length
+    return "".join(rects) if box.share else ""
 
 
 def _details(explanation: Explanation, layout: Layout, names: Mapping[str, str]) -> Iterator[str]:
@@ -132,27 +154,30 @@ def _details(explanation: Explanation, layout: Layout, names: Mapping[str, str])
 
 def _about_fact(fact: TracedFact) -> tuple[str, str]:
     kept = "kept" if fact.kept else "not kept"
-    triple = f"{fact.triple.subject} · {fact.triple.predicate} · {fact.triple.object}"
-    return triple, _definitions({"score": f"{fact.score:.4f}", "fact filter": kept})
+    return " | ".join(fact.fact.parts), _definitions({"score": f"{fact.score:.4f}", "fact filter": kept})
 
 
 def _about_phrase(node: ExplainedNode) -> str:
-    return _definitions(
-        {"share of the seed": percent(node.seed_share), "mass passed on": percent(node.mass_share)}
-    )
+    rows = {"share of the seed": percent(node.seed_share), **_of_it(node.sources)}
+    return _definitions({**rows, "mass passed on": percent(node.mass_share)})
 
 
 def _about_passage(node: ExplainedNode, found: ExplainedPassage) -> str:
     rows = {"rank": str(found.rank), "score": f"{found.score:.4f}"}
     if node.mass_share:
         rows["mass"] = percent(node.mass_share)
-        rows["of it from its own seed"] = percent(found.restart)
+        rows.update(_of_it(found.sources))
+        rows["in the last step from its own seed"] = percent(found.restart)
     sources = ", ".join(source.source_id for source in found.passage.sources)
     if sources:
         rows["source"] = sources
     through = _definitions({phrase: percent(flow) for phrase, flow in found.through})
     came = f"<h3>Most of its mass came through</h3>{through}" if found.through else ""
     return _definitions(rows) + came + f'<div class="text" dir="auto">{_clean(found.passage.text)}</div>'
+
+
+def _of_it(sources: SourceShares) -> dict[str, str]:
+    return {f"of it from {name}": percent(share) for name, share in sources}
 
 
 def _definitions(rows: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hipporag_torch.explanation import ExplainedEdge, ExplainedNode, Explanation, phrase_id
-from hipporag_torch.types import TracedFact
+from hipporag_torch.types import SourceShares, TracedFact
 from hipporag_torch.viz.shapes import (
     FONT,
     FOOTER,
@@ -28,7 +28,7 @@ from hipporag_torch.viz.shapes import (
     LinkKind,
     Point,
 )
-from hipporag_torch.viz.text import percent, wrap
+from hipporag_torch.viz.text import of_own, percent, wrap
 
 # More would crowd the column.
 MAX_FACTS = 8
@@ -52,6 +52,7 @@ class _Item:
     lines: tuple[str, ...] = ()
     note: str = ""
     share: float = 0.0
+    sources: SourceShares = ()
     y: float = 0.0
     neighbours: list[str] = field(default_factory=list)
 
@@ -72,16 +73,18 @@ def lay_out(explanation: Explanation, *, width: float = WIDTH, min_height: float
     _place(columns, height)
     left = _column_lefts(columns, width)
     boxes = tuple(
-        Box(i.key, i.kind, left[name], i.y, _COLUMN_WIDTH[name], i.height, i.lines, i.note, i.share)
+        Box(
+            i.key, i.kind, left[name], i.y, _COLUMN_WIDTH[name], i.height, i.lines, i.note, i.share, i.sources
+        )
         for name, column in columns.items()
         for i in column
         if i.kind is not None
     )
     headings = tuple(Heading(left[name], HEADER - 16, _title(name, columns)) for name in columns)
     question = wrap(explanation.question, width - 2 * MARGIN, 24.0, max_lines=2)
-    route = wrap(f"route {explanation.route}: {explanation.why}", width - 2 * MARGIN, FONT, max_lines=1)
+    route = wrap(f"route {explanation.route}: {explanation.why}", width - 2 * MARGIN, FONT, max_lines=2)
     links = _links(pairs, columns, {box.key: box for box in boxes}, left)
-    return Layout(width, height, question, " ".join(route), headings, boxes, links)
+    return Layout(width, height, question, route, headings, boxes, links)
 
 
 def fact_key(number: int) -> str:
@@ -101,7 +104,7 @@ def _columns(explanation: Explanation) -> dict[str, list[_Item]]:
         _Item(
             fact_key(number),
             "fact" if fact.kept else "dropped",
-            _lines("facts", f"{fact.triple.subject} · {fact.triple.predicate} · {fact.triple.object}", 4),
+            _lines("facts", " | ".join(fact.fact.parts), 4),
             f"score {fact.score:.3f}" if fact.kept else f"score {fact.score:.3f}, not kept",
         )
         for number, fact in shown_facts(explanation)
@@ -115,7 +118,8 @@ def _columns(explanation: Explanation) -> dict[str, list[_Item]]:
         lines = _lines("seeds", node.label, 3)
         if node.seed_share:
             note = f"seed {percent(node.seed_share)}"
-            columns["seeds"].append(_Item(node.id, "seed", lines, note, _ratio(node.seed_share, most_seed)))
+            share = _ratio(node.seed_share, most_seed)
+            columns["seeds"].append(_Item(node.id, "seed", lines, note, share, _parts(node, share)))
         else:
             note = f"passes on {percent(node.mass_share)}" if node.mass_share else "passes nothing on"
             share = _ratio(node.mass_share, most_passed)
@@ -131,7 +135,13 @@ def _passage(node: ExplainedNode, scores: Mapping[int, float], most_mass: float)
     rank = node.rank or 0
     note = f"{percent(node.mass_share)} of the mass" if most_mass else f"score {scores.get(rank, 0.0):.4f}"
     lines = _lines("passages", f"{rank}. {node.label}", 2)
-    return _Item(node.id, "passage", lines, note, _ratio(node.mass_share, most_mass))
+    share = _ratio(node.mass_share, most_mass)
+    return _Item(node.id, "passage", lines, note, share, _parts(node, share))
+
+
+def _parts(node: ExplainedNode, share: float) -> SourceShares:
+    """The parts of a bar of length `share`."""
+    return tuple((name, part * share) for name, part in of_own(node.sources))
 
 
 def _lines(column: str, text: str, max_lines: int) -> tuple[str, ...]:
@@ -159,7 +169,7 @@ def _joined(explanation: Explanation, columns: Mapping[str, Sequence[_Item]]) ->
         _Pair(fact_key(number), phrase_id(end), "evidence", 1.5, "")
         for number, fact in shown_facts(explanation)
         if fact.kept
-        for end in dict.fromkeys((fact.triple.subject, fact.triple.object))
+        for end in fact.ends
         if phrase_id(end) in place
     ]
     most = max((edge.flow for edge in explanation.edges), default=0.0)
@@ -172,11 +182,13 @@ def _joined(explanation: Explanation, columns: Mapping[str, Sequence[_Item]]) ->
 
 
 def _kind(edge: ExplainedEdge) -> LinkKind:
-    return "fact" if "fact" in edge.kinds else "membership" if "membership" in edge.kinds else "synonym"
+    """A fact, where one joins the ends: what else does is told in the explanation alone."""
+    return edge.kinds[0]
 
 
 def _stroke(edge: ExplainedEdge, most: float) -> float:
-    return 1.6 if "membership" not in edge.kinds else 0.8 + 6.0 * _ratio(edge.flow, most)
+    to_passage = edge.kinds[0] in ("membership", "mention")
+    return 0.8 + 6.0 * _ratio(edge.flow, most) if to_passage else 1.6
 
 
 def _add_corridors(columns: dict[str, list[_Item]], pairs: Sequence[_Pair]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.explanation import Explanation
+from hipporag_torch.types import SourceName
 from hipporag_torch.viz.layout import lay_out
 from hipporag_torch.viz.shapes import (
     FONT,
@@ -52,7 +53,9 @@ _LINE: dict[LinkKind, tuple[str, Any]] = {
     "fact": ("#00598c", "solid"),
     "synonym": ("#b3478a", (0, (5, 3))),
     "membership": ("#00835f", "solid"),
+    "mention": ("#00835f", (0, (1, 2))),
 }
+_SOURCE: dict[SourceName, str] = {"facts": "#e69f00", "entities": "#56b4e9", "passages": "#009e73"}
 # The first has Latin, Greek, Cyrillic, Arabic; the others fill in what it lacks, where they are installed.
 _FONTS = (
     "DejaVu Sans",
@@ -121,7 +124,9 @@ def _draw(axes: "Axes", layout: Layout) -> None:
     fonts = _installed_fonts()
     for number, line in enumerate(layout.question):
         _text(axes, fonts, MARGIN, 20 + 31 * number, line, 24.0, weight="bold")
-    _text(axes, fonts, MARGIN, 24 + 31 * len(layout.question), layout.route, FONT, color="#444444")
+    for number, line in enumerate(layout.route):
+        y = 22 + 31 * len(layout.question) + LINE * number
+        _text(axes, fonts, MARGIN, y, line, FONT, color="#444444")
     for heading in layout.headings:
         _text(axes, fonts, heading.x, heading.y - SMALL, heading.text, SMALL, color="#444444")
     for link in layout.links:
@@ -146,7 +151,7 @@ def _draw_link(axes: "Axes", link: Link) -> None:
 
 
 def _draw_box(axes: "Axes", fonts: list[str], box: Box) -> None:
-    from matplotlib.patches import FancyBboxPatch, Rectangle
+    from matplotlib.patches import FancyBboxPatch
 
     inset = 4.0
     axes.add_patch(
@@ -161,10 +166,7 @@ def _draw_box(axes: "Axes", fonts: list[str], box: Box) -> None:
             linewidth=1.6 if box.kind == "passage" else 0.9,
         )
     )
-    if box.share and box.kind in _BAR:
-        length = (box.width - 2 * PADDING) * box.share
-        at = (box.x + PADDING, box.y + box.height - 6)
-        axes.add_patch(Rectangle(at, length, 3, facecolor=_BAR[box.kind], linewidth=0))
+    _draw_bar(axes, box)
     ink, faint = ("white", "#d5ecfa") if box.kind == "seed" else ("#111111", "#444444")
     x, y = box.x + PADDING + 2, box.y + PADDING - 3
     for line in box.lines:
@@ -173,15 +175,35 @@ def _draw_box(axes: "Axes", fonts: list[str], box: Box) -> None:
     _text(axes, fonts, x, y, box.note, SMALL, color=faint)
 
 
+def _draw_bar(axes: "Axes", box: Box) -> None:
+    """In the colours of its parts, or in the box's own."""
+    from matplotlib.patches import Rectangle
+
+    if not box.share or box.kind not in _BAR:
+        return
+    parts = [(_SOURCE[name], share) for name, share in box.sources] or [(_BAR[box.kind], box.share)]
+    x = box.x + PADDING
+    for color, share in parts:
+        length = (box.width - 2 * PADDING) * share
+        axes.add_patch(Rectangle((x, box.y + box.height - 7), length, 4, facecolor=color, linewidth=0))
+        x += length
+
+
 def _draw_legend(axes: "Axes", fonts: list[str], layout: Layout) -> None:
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
 
-    y = layout.height - FOOTER / 2 + SMALL_LINE / 2
+    y = layout.height - FOOTER / 2
     x = MARGIN
     for kind, meaning in layout.legend:
         color, style = _LINE[kind]
         thick = 4 if kind == "membership" else 1.5
         axes.add_line(Line2D([x, x + 44], [y, y], color=color, linestyle=style, linewidth=thick))
+        _text(axes, fonts, x + 52, y - SMALL / 2 - 2, meaning, SMALL, color="#444444")
+        x += 52 + 30 + text_width(meaning, SMALL)
+    x, y = MARGIN, y + SMALL_LINE + 6
+    for name, meaning in layout.source_legend:
+        axes.add_patch(Rectangle((x, y - 3), 44, 6, facecolor=_SOURCE[name], linewidth=0))
         _text(axes, fonts, x + 52, y - SMALL / 2 - 2, meaning, SMALL, color="#444444")
         x += 52 + 30 + text_width(meaning, SMALL)
 

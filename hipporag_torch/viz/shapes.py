@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hipporag_torch.types import SourceName, SourceShares
+
 BoxKind = Literal["fact", "dropped", "seed", "bridge", "passage"]
-LinkKind = Literal["evidence", "fact", "synonym", "membership"]
+LinkKind = Literal["evidence", "fact", "synonym", "membership", "mention"]
 Point = tuple[float, float]
 
 WIDTH, MIN_HEIGHT = 1600.0, 1000.0
@@ -18,12 +20,22 @@ LEGEND: Mapping[LinkKind, str] = {
     "fact": "stated as a fact",
     "synonym": "alike in meaning",
     "membership": "passage states phrase; width: mass that flowed",
+    "mention": "passage names phrase",
+}
+# What the colours in a bar mean: where a seed's weight comes from, and where a passage's mass started.
+SOURCES: Mapping[SourceName, str] = {
+    "facts": "bar: from facts",
+    "entities": "bar: from phrases of the question",
+    "passages": "bar: from passages like the question",
 }
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle with text; `x`, `y` is its top left corner. `share` in [0, 1] is drawn as a bar."""
+    """A rectangle with text; `x`, `y` is its top left corner. `share` in [0, 1] is drawn as a bar.
+
+    `sources` are the parts of that bar, if it has some; they add up to `share`.
+    """
 
     key: str
     kind: BoxKind
@@ -34,6 +46,7 @@ class Box:
     lines: tuple[str, ...]
     note: str
     share: float = 0.0
+    sources: SourceShares = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ class Layout:
     width: float
     height: float
     question: tuple[str, ...]
-    route: str
+    route: tuple[str, ...]
     headings: tuple[Heading, ...]
     boxes: tuple[Box, ...]
     links: tuple[Link, ...]
@@ -77,3 +90,9 @@ class Layout:
         """The kinds of links that there are, and what they mean."""
         kinds = {link.kind for link in self.links}
         return [(kind, meaning) for kind, meaning in LEGEND.items() if kind in kinds]
+
+    @property
+    def source_legend(self) -> list[tuple[SourceName, str]]:
+        """The sources that bars have parts of, and what they are."""
+        names = {name for box in self.boxes for name, _ in box.sources}
+        return [(name, meaning) for name, meaning in SOURCES.items() if name in names]

@@ -3,6 +3,8 @@
 import math
 import unicodedata
 
+from hipporag_torch.types import SourceShares
+
 # In shares of the font's size, as DejaVu Sans has them; it is wider than most.
 _ADVANCES = (("ilj.,;:'|!I ", 0.33), ("frt()[]-", 0.42), ("mM@%—…", 1.0), ("wW", 0.9))
 
@@ -45,6 +47,24 @@ def percent(share: float) -> str:
     # One digit that says something, where two places would say nothing.
     places = 2 - math.floor(math.log10(share)) - 4
     return f"{share:.{places}%}" if places <= 6 else "<0.000001%"
+
+
+def shares_text(sources: SourceShares) -> str:
+    """`entities 12, facts 7`: hundredths of the whole that the sources are shares of, the largest first."""
+    ordered = sorted(sources, key=lambda source: -source[1])
+    return ", ".join(f"{name} {_hundredths(share)}" for name, share in ordered)
+
+
+def of_own(sources: SourceShares) -> SourceShares:
+    """The same as shares of their own sum."""
+    total = sum(share for _, share in sources)
+    return tuple((name, share / total) for name, share in sources) if total > 0 else ()
+
+
+def _hundredths(share: float) -> str:
+    if share >= 0.00995:
+        return f"{100 * share:.0f}"
+    return f"{100 * share:.1f}" if share >= 0.0005 else "<0.1"
 
 
 def _advance(character: str) -> float:

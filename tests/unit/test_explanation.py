@@ -1,8 +1,10 @@
 """The sub-graph of one question, on an index whose edges are known by hand."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import get_args
 
 import pytest
 
@@ -26,6 +28,8 @@ from hipporag_torch.types import (
     Extraction,
     Passage,
     Ranking,
+    Route,
+    Sentence,
     Source,
     Trace,
     TracedFact,
@@ -44,6 +48,8 @@ STATED = {
     "Rye bread is baked aboard.": [],
 }
 ADA, BERGEN, LISTED, BREAD = STATED
+SAILS = "The ferry sails to Bergen."
+ENDS = ("northwind press", "ada vale")
 FOUNDED = Triple("northwind press", "founded by", "ada vale")
 STANDS = Triple("northwind press", "stands in", "bergen")
 
@@ -56,13 +62,25 @@ class Stated:
         ]
 
 
-def memory() -> HippoRAG:
+class Sentences:
+    def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
+        names = ("Northwind Press", "Ada Vale")
+        return [Extraction(sentences=((Sentence(passage.text), names),)) for passage in passages]
+
+
+def memory(
+    graph: GraphOptions | None = None, stated: Mapping[str, Sequence[tuple[str, str, str]]] = STATED
+) -> HippoRAG:
     embedder = HashingEmbedder(dim=256)
     made = HippoRAG(
-        indexer=Indexer(embedder=embedder, extractor=Stated(), graph=GraphOptions(synonym_threshold=0.6)),
+        indexer=Indexer(
+            embedder=embedder,
+            extractor=Stated(),
+            graph=graph or GraphOptions(synonym_threshold=0.6),
+        ),
         make_retriever=lambda index: HippoRAGRetriever(index=index, embedder=embedder),
     )
-    made.add([Document(text, source_id=f"source {i}") for i, text in enumerate(STATED)])
+    made.add([Document(text, source_id=f"source {i}") for i, text in enumerate(stated)])
     return made
 
 
@@ -80,15 +98,23 @@ def ranking(index: Index) -> Ranking:
     """As if the walk had started at two phrases and the first passage."""
     ada, bergen = passage(index, ADA), passage(index, BERGEN)
     trace = Trace(
-        facts=(TracedFact(FOUNDED, 1.0, True), TracedFact(STANDS, 0.5, False)),
+        facts=(TracedFact(FOUNDED, 1.0, True, ENDS), TracedFact(STANDS, 0.5, False, (ENDS[0], "bergen"))),
         seeds=(
-            TracedSeed("phrase", "ada vale", 0.5),
-            TracedSeed("phrase", "northwind presses", 0.25),
-            TracedSeed("passage", ada.id, 0.1),
+            TracedSeed("phrase", "ada vale", 0.5, (("facts", 0.375), ("entities", 0.125))),
+            TracedSeed("phrase", "northwind presses", 0.25, (("entities", 0.25),)),
+            TracedSeed("passage", ada.id, 0.1, (("passages", 0.1),)),
         ),
         passages=(
-            TracedPassage(ada.id, 0.5, 0.125, (("ada vale", 0.25), ("northwind press", 0.125))),
-            TracedPassage(bergen.id, 0.25, 0.0, (("bergen", 0.1875), ("northwind press", 0.0625))),
+            TracedPassage(
+                ada.id,
+                0.5,
+                0.125,
+                (("ada vale", 0.25), ("northwind press", 0.125)),
+                (("facts", 0.25), ("entities", 0.125), ("passages", 0.125)),
+            ),
+            TracedPassage(
+                bergen.id, 0.25, 0.0, (("bergen", 0.1875), ("northwind press", 0.0625)), (("facts", 0.25),)
+            ),
         ),
     )
     return Ranking("Who founded it?", (ada, bergen), (0.5, 0.25), "graph", trace)
@@ -124,6 +150,70 @@ def test_nodes(index: Index, ranking: Ranking) -> None:
     ]
 
 
+def test_sources_of_seeds_and_of_passages(index: Index, ranking: Ranking) -> None:
+    explanation = explain(index, ranking)
+    assert {node.label: node.sources for node in explanation.nodes} == {
+        "ada vale": (("facts", 0.375), ("entities", 0.125)),
+        "northwind presses": (("entities", 0.25),),
+        "bergen": (),
+        "northwind press": (),
+        ADA: (("facts", 0.25), ("entities", 0.125), ("passages", 0.125)),
+        BERGEN: (("facts", 0.25),),
+    }
+    assert [passage.sources for passage in explanation.passages] == [
+        node.sources for node in explanation.nodes[-2:]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("route", "linked", "entities_from", "words"),
+    [
+        (
+            "graph",
+            ("oslo", "norway"),
+            "question",
+            "walked from the facts kept.*; the question names oslo, norway$",
+        ),
+        ("graph", (), "facts", "no phrase of the question is known, so the facts' phrases stand in$"),
+        ("graph", (), "", "walked from the facts kept over the graph to the passages$"),
+        (
+            "graph:no_facts",
+            ("oslo",),
+            "question",
+            "there is no fact to start from, so.*; the question names oslo$",
+        ),
+        (
+            "graph:filter_kept_none",
+            ("oslo",),
+            "question",
+            "the fact filter kept none, so the walk.*names oslo$",
+        ),
+        ("graph", tuple("abcdefg"), "question", "names a, b, c, d, e and 2 more$"),
+    ],
+)
+def test_why_says_what_carried_the_question(
+    index: Index, ranking: Ranking, route: str, linked: tuple[str, ...], entities_from: str, words: str
+) -> None:
+    assert ranking.trace
+    trace = replace(ranking.trace, linked=linked, entities_from=entities_from)  # type: ignore[arg-type]
+    explanation = explain(index, replace(ranking, route=route, trace=trace))
+    assert re.search(words, explanation.why)
+    assert explanation.linked == linked
+    assert explanation.edges
+
+
+def test_every_route_is_told_in_words(index: Index, ranking: Ranking) -> None:
+    for route in get_args(Route):
+        assert explain(index, replace(ranking, route=route)).why
+
+
+def test_a_failed_filter_is_told_where_the_question_walks_too(index: Index, ranking: Ranking) -> None:
+    failed = explain(index, replace(ranking, route="graph:filter_error", reason="the model is gone"))
+    assert failed.why == (
+        "the fact filter failed, so the walk starts from the question's phrases: the model is gone"
+    )
+
+
 def test_edges_are_those_of_the_graph_with_their_kinds(index: Index, ranking: Ranking) -> None:
     cosine = round(float(index.synonyms.cosine[0]), 3)
     assert len(index.synonyms) == 1
@@ -138,6 +228,30 @@ def test_edges_are_those_of_the_graph_with_their_kinds(index: Index, ranking: Ra
     }
 
 
+def test_a_phrase_that_a_passage_names_and_does_not_state_is_a_mention() -> None:
+    mentioning = memory(GraphOptions(synonym_threshold=1.1, mention_weight=0.25), {**STATED, SAILS: []})
+    ranking = mentioning.retrieve([SAILS], top_k=1, trace=True)[0]
+    explanation = explain(mentioning.index, ranking)
+    assert ("bergen", SAILS) in (found := named(explanation))
+    assert found["bergen", SAILS][:2] == (0.25, ("mention",))
+
+
+def test_sentences_stand_for_facts() -> None:
+    embedder = HashingEmbedder(dim=256)
+    made = HippoRAG(
+        indexer=Indexer(embedder=embedder, extractor=Sentences(), graph=GraphOptions(synonym_threshold=1.1)),
+        make_retriever=lambda index: HippoRAGRetriever(index=index, embedder=embedder),
+    )
+    made.add([Document(ADA)])
+    ranking = made.retrieve(["Who led Northwind Press?"], top_k=1, trace=True)[0]
+    explanation = explain(made.index, ranking)
+    assert [(fact.fact.parts, fact.ends) for fact in explanation.facts] == [
+        ((ADA,), ("ada vale", "northwind press"))
+    ]
+    assert {node.label for node in explanation.nodes} == {"ada vale", "northwind press", ADA}
+    assert {edge.kinds for edge in explanation.edges} == {("membership",)}
+
+
 def test_phrases_on_the_way_are_bounded_passages_and_seeds_are_not(index: Index, ranking: Ranking) -> None:
     def labels(**options: int) -> list[str]:
         return [node.label for node in explain(index, ranking, **options).nodes]
@@ -146,6 +260,16 @@ def test_phrases_on_the_way_are_bounded_passages_and_seeds_are_not(index: Index,
     assert labels(max_nodes=5) == ["ada vale", "northwind presses", "bergen", ADA, BERGEN]
     assert "northwind press" in labels(phrases_per_passage=1)  # an end of the fact that was kept
     assert [len(p.through) for p in explain(index, ranking, phrases_per_passage=1).passages] == [1, 1]
+
+
+def test_phrases_that_hardly_seed_have_to_find_room(index: Index, ranking: Ranking) -> None:
+    assert ranking.trace
+    ada, presses, passage_seed = ranking.trace.seeds
+    hardly = replace(presses, weight=0.0009, sources=(("facts", 0.0009),))
+    weak = replace(ranking, trace=replace(ranking.trace, seeds=(ada, hardly, passage_seed)))
+    assert "northwind presses" not in {node.label for node in explain(index, weak, max_nodes=1).nodes}
+    node = next(node for node in explain(index, weak).nodes if node.label == "northwind presses")
+    assert (node.seed_share, node.sources) == (0.0009, (("facts", 0.0009),))
 
 
 def test_edges_of_a_smaller_picture_are_among_its_nodes(index: Index, ranking: Ranking) -> None:
@@ -177,10 +301,11 @@ def test_of_a_real_walk() -> None:
         ("dense:no_facts", "no fact is like the question"),
         ("dense:filter_kept_none", "kept no fact"),
         ("bm25:requested", "BM25"),
+        ("dense_bm25:requested", "dense and BM25"),
     ],
 )
 def test_other_routes_show_facts_and_passages(index: Index, ranking: Ranking, route: str, words: str) -> None:
-    facts = (TracedFact(STANDS, 0.5, False),)
+    facts = (TracedFact(STANDS, 0.5, False, ENDS),)
     dense = replace(ranking, route=route, trace=Trace(facts=facts))
     explanation = explain(index, dense)
     assert words in explanation.why
@@ -213,7 +338,7 @@ def test_ranking_of_another_index(index: Index, ranking: Ranking) -> None:
     with pytest.raises(InputError, match="the index has no passage other"):
         explain(index, replace(ranking, passages=(Passage("other", "x"), ranking.passages[1])))
     assert ranking.trace
-    seeds = (TracedSeed("phrase", "nobody", 1.0),)
+    seeds = (TracedSeed("phrase", "nobody", 1.0, (("facts", 1.0),)),)
     with pytest.raises(InputError, match="the index has no phrase 'nobody'"):
         explain(index, replace(ranking, trace=replace(ranking.trace, seeds=seeds)))
 

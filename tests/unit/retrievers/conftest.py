@@ -10,7 +10,7 @@ from hipporag_torch.graph_construction import GraphOptions
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import Embedder, EmbedderIdentity, Progress, no_progress
-from hipporag_torch.types import Document, Extraction, Passage, Role, Triple
+from hipporag_torch.types import Document, Extraction, Passage, Role, Sentence, Triple
 
 Facts = Mapping[str, Sequence[tuple[str, str, str]]]
 
@@ -63,6 +63,26 @@ class GivenExtractor:
         return [Extraction(triples=tuple(Triple(*t) for t in self._facts[p.text])) for p in passages]
 
 
+class GivenSentences:
+    """States {passage text: {sentence: its names}}."""
+
+    producer = "given"
+    calls_per_passage = 0
+
+    def __init__(self, sentences: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+        self._sentences = sentences
+
+    def extract(self, passages: Sequence[Passage], progress: Progress = no_progress) -> list[Extraction]:
+        return [
+            Extraction(
+                sentences=tuple(
+                    (Sentence(text), tuple(names)) for text, names in self._sentences[p.text].items()
+                )
+            )
+            for p in passages
+        ]
+
+
 @pytest.fixture
 def table_embedder() -> type[TableEmbedder]:
     return TableEmbedder
@@ -79,5 +99,20 @@ def index_of() -> Callable[..., Index]:
             graph=GraphOptions(synonym_threshold=synonym_threshold),
         )
         return indexer.add(indexer.empty(), [Document(text) for text in facts])[0]
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def sentence_index_of() -> Callable[..., Index]:
+    """Index of {passage text: {sentence: its names}}."""
+
+    def made(sentences: Mapping[str, Mapping[str, Sequence[str]]], embedder: Embedder | None = None) -> Index:
+        indexer = Indexer(
+            embedder=embedder or HashingEmbedder(dim=64),
+            extractor=GivenSentences(sentences),
+            graph=GraphOptions(synonym_threshold=1.1),
+        )
+        return indexer.add(indexer.empty(), [Document(text) for text in sentences])[0]
 
     return made

@@ -4,16 +4,20 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 
+from hipporag_torch.chat import Usage
 from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.embedders.none import NoEmbedder
 from hipporag_torch.errors import BackendError, CompatibilityError
 from hipporag_torch.fact_filters import KeepAllFacts
 from hipporag_torch.index import Index
+from hipporag_torch.linkers import Links, NgramLinker, NoLinker
 from hipporag_torch.ops.ppr import PPROptions
+from hipporag_torch.ops.ragged import Ragged
+from hipporag_torch.protocols import Embedder
 from hipporag_torch.retrievers.dense import DenseRetriever
 from hipporag_torch.retrievers.hipporag import HippoRAGRetriever
-from hipporag_torch.retrievers.seeding import ReferenceSeeding
-from hipporag_torch.types import FilterDecision, Ranking, Triple
+from hipporag_torch.retrievers.seeding import BlendedSeeding, ReferenceSeeding, Seeding
+from hipporag_torch.types import Fact, FilterDecision, Ranking, Sentence, Triple, walked
 
 IndexOf = Callable[..., Index]
 
@@ -34,13 +38,11 @@ X, Y, Z = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
 class FakeFilter:
     """Decides by a function of the question's number and the facts shown to it."""
 
-    def __init__(self, decide: Callable[[int, Sequence[Triple]], FilterDecision]) -> None:
+    def __init__(self, decide: Callable[[int, Sequence[Fact]], FilterDecision]) -> None:
         self._decide = decide
-        self.shown: list[Sequence[Triple]] = []
+        self.shown: list[Sequence[Fact]] = []
 
-    def select(
-        self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
-    ) -> list[FilterDecision]:
+    def select(self, questions: Sequence[str], candidates: Sequence[Sequence[Fact]]) -> list[FilterDecision]:
         self.shown += candidates
         return [self._decide(number, shown) for number, shown in enumerate(candidates)]
 
@@ -49,9 +51,7 @@ class FixedDecisions:
     def __init__(self, *decisions: FilterDecision) -> None:
         self._decisions = decisions
 
-    def select(
-        self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
-    ) -> list[FilterDecision]:
+    def select(self, questions: Sequence[str], candidates: Sequence[Sequence[Fact]]) -> list[FilterDecision]:
         return list(self._decisions)
 
 
@@ -110,13 +110,13 @@ def test_only_facts_of_positive_cosine_are_shown(index_of: IndexOf, table_embedd
 
 def test_filter_that_keeps_none(index: Index) -> None:
     none = FakeFilter(lambda number, shown: FilterDecision(()))
-    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, fact_filter=none)
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, linker=NoLinker(), fact_filter=none)
     assert_dense(retriever.retrieve(QUESTIONS, top_k=99), index, EMBEDDER, "dense:filter_kept_none")
 
 
 def test_filter_that_could_not_decide(index: Index) -> None:
     broken = FakeFilter(lambda number, shown: FilterDecision((0,), error="no reply"))
-    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, fact_filter=broken)
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, linker=NoLinker(), fact_filter=broken)
     rankings = retriever.retrieve(QUESTIONS, top_k=99, trace=True)
     assert_dense(rankings, index, EMBEDDER, "dense:filter_error")
     for ranking in rankings:
@@ -128,13 +128,16 @@ def test_filter_that_could_not_decide(index: Index) -> None:
 def test_each_question_of_a_batch_takes_its_own_route(index: Index) -> None:
     decisions = (FilterDecision((0,)), FilterDecision(()), FilterDecision((), error="timed out"))
     mixed = HippoRAGRetriever(
-        index=index, embedder=EMBEDDER, fact_filter=FakeFilter(lambda number, shown: decisions[number])
+        index=index,
+        embedder=EMBEDDER,
+        linker=NoLinker(),
+        fact_filter=FakeFilter(lambda number, shown: decisions[number]),
     ).retrieve(QUESTIONS, top_k=99)
     assert [r.route for r in mixed] == ["graph", "dense:filter_kept_none", "dense:filter_error"]
     first = FakeFilter(lambda number, shown: FilterDecision((0,)))
-    (alone,) = HippoRAGRetriever(index=index, embedder=EMBEDDER, fact_filter=first).retrieve(
-        QUESTIONS[:1], top_k=99
-    )
+    (alone,) = HippoRAGRetriever(
+        index=index, embedder=EMBEDDER, linker=NoLinker(), fact_filter=first
+    ).retrieve(QUESTIONS[:1], top_k=99)
     assert mixed[0].passage_ids == alone.passage_ids
     assert mixed[0].scores == pytest.approx(alone.scores, abs=1e-6)
     assert_dense(mixed[1:2], index, EMBEDDER, "dense:filter_kept_none")
@@ -144,11 +147,13 @@ def test_only_kept_facts_seed(index: Index) -> None:
     """The question's best fact is dropped; the one that is kept decides where the walk starts."""
     keep = Triple("tove lund", "works for", "northwind press")
     chosen = FakeFilter(lambda number, shown: FilterDecision((list(shown).index(keep),)))
-    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, fact_filter=chosen)
+    retriever = HippoRAGRetriever(
+        index=index, embedder=EMBEDDER, seeding=ReferenceSeeding(), fact_filter=chosen
+    )
     (ranking,) = retriever.retrieve(QUESTIONS[:1], top_k=1, trace=True)
     assert ranking.trace is not None
     assert {s.name for s in ranking.trace.seeds if s.kind == "phrase"} == {"tove lund", "northwind press"}
-    assert [fact.triple for fact in ranking.trace.facts if fact.kept] == [keep]
+    assert [fact.fact for fact in ranking.trace.facts if fact.kept] == [keep]
     assert len(ranking.trace.facts) > 1
     assert ranking.passages[0].text == "Tove Lund maps glaciers for Northwind Press."
 
@@ -258,7 +263,8 @@ def test_questions_are_embedded_once_per_instruction(
     index = index_of({"p": [("a", "r", "b")]}, embedder)
     embedder.calls.clear()
     HippoRAGRetriever(index=index, embedder=embedder, batch_size=2).retrieve(QUESTIONS, top_k=1)
-    assert [texts for _, texts in embedder.calls] == [QUESTIONS] * calls
+    asked = [texts for role, texts in embedder.calls if role.startswith("question")]
+    assert asked == [QUESTIONS] * calls
 
 
 @pytest.mark.parametrize("retriever", [HippoRAGRetriever, DenseRetriever])
@@ -281,11 +287,21 @@ def test_question_vectors_are_checked(index_of: IndexOf, table_embedder: type) -
         retriever.retrieve(["fine?", "bad?"], top_k=1)
 
 
-def test_defaults_are_the_published_ones(index: Index) -> None:
+def test_defaults(index: Index) -> None:
     stated = HippoRAGRetriever(
         index=index,
         embedder=EMBEDDER,
-        seeding=ReferenceSeeding(linking_top_k=5, passage_weight=0.05),
+        seeding=BlendedSeeding(
+            num_facts=10,
+            bm25_weight=0.2,
+            fact_temperature=0.3,
+            passage_temperature=0.2,
+            share_facts=1.0,
+            share_entities=1.0,
+            share_passages=1.0,
+            fact_pairs=False,
+        ),
+        linker=NgramLinker(),
         fact_filter=KeepAllFacts(),
         ppr=PPROptions(damping=0.5),
     )
@@ -293,11 +309,12 @@ def test_defaults_are_the_published_ones(index: Index) -> None:
     assert default.retrieve(QUESTIONS, top_k=9) == stated.retrieve(QUESTIONS, top_k=9)
 
 
-def test_linking_top_k_bounds_the_facts_shown(index: Index) -> None:
+@pytest.mark.parametrize("seeding", [ReferenceSeeding(linking_top_k=2), BlendedSeeding(num_facts=2)])
+def test_the_seeding_bounds_the_facts_shown(index: Index, seeding: Seeding) -> None:
     shown = FakeFilter(lambda number, facts: FilterDecision((0,)))
-    HippoRAGRetriever(
-        index=index, embedder=EMBEDDER, seeding=ReferenceSeeding(linking_top_k=2), fact_filter=shown
-    ).retrieve(["Northwind Press in Bergen, Norway"], top_k=1)
+    HippoRAGRetriever(index=index, embedder=EMBEDDER, seeding=seeding, fact_filter=shown).retrieve(
+        ["Northwind Press in Bergen, Norway"], top_k=1
+    )
     assert [len(facts) for facts in shown.shown] == [2]
 
 
@@ -310,3 +327,182 @@ def test_cpu_and_cuda_agree(index: Index, device: torch.device) -> None:
     for one, other in zip(expected, found, strict=True):
         assert one.passage_ids == other.passage_ids
         assert one.scores == pytest.approx(other.scores, abs=1e-5)
+
+
+class FixedLinker:
+    """Says that question i names the phrases `named[i]`."""
+
+    def __init__(self, *named: Sequence[str], errors: Sequence[str] | None = None) -> None:
+        self._named = named
+        self._errors = tuple(errors or [""] * len(named))
+        self.asked: list[list[str]] = []
+
+    def link(self, index: Index, embedder: Embedder, questions: Sequence[str]) -> Links:
+        self.asked.append(list(questions))
+        rows = [sorted(index.phrases.index(name) for name in names) for names in self._named]
+        usage = tuple(Usage(calls=1, prompt_tokens=10 + row) for row in range(len(rows)))
+        return Links(Ragged.of(rows), self._errors, usage, ({"repeated": 2},) * len(rows))
+
+
+def test_routes_of_questions_that_name_phrases(index: Index) -> None:
+    decisions = (FilterDecision((0,)), FilterDecision(()), FilterDecision((), error="timed out"))
+    linker = FixedLinker(["bergen"], ["tove lund"], ["bergen", "norway"])
+    rankings = HippoRAGRetriever(
+        index=index,
+        embedder=EMBEDDER,
+        linker=linker,
+        fact_filter=FakeFilter(lambda number, shown: decisions[number]),
+    ).retrieve(QUESTIONS, top_k=99, trace=True)
+    assert [r.route for r in rankings] == ["graph", "graph:filter_kept_none", "graph:filter_error"]
+    assert all(walked(r.route) for r in rankings)
+    assert linker.asked == [QUESTIONS]
+    assert rankings[1].passages[0].text == "Tove Lund maps glaciers for Northwind Press."
+    for ranking, linked in zip(rankings, [("bergen",), ("tove lund",), ("bergen", "norway")], strict=True):
+        assert ranking.trace
+        assert (ranking.trace.linked, ranking.trace.entities_from) == (linked, "question")
+    for ranking in rankings[1:]:
+        assert ranking.trace
+        phrases = [seed for seed in ranking.trace.seeds if seed.kind == "phrase"]
+        assert {seed.name for seed in phrases} == set(ranking.trace.linked)
+        # Entities have the facts' share as well.
+        assert sum(seed.weight for seed in phrases) == pytest.approx(2 / 3, abs=1e-6)
+        assert [[name for name, _ in seed.sources] for seed in phrases] == [["entities"]] * len(phrases)
+
+
+def test_a_question_without_facts_walks_from_what_it_names(index_of: IndexOf, table_embedder: type) -> None:
+    embedder = table_embedder({"a r b": X, "c r d": Y, "p1": X, "p2": Y}, otherwise=Z)
+    index = index_of({"p1": [("a", "r", "b")], "p2": [("c", "r", "d")]}, embedder)
+    (named,) = HippoRAGRetriever(index=index, embedder=embedder, linker=FixedLinker(["c"])).retrieve(
+        ["like none"], top_k=9
+    )
+    assert (named.route, named.passages[0].text) == ("graph:no_facts", "p2")
+    other = HippoRAGRetriever(index=index, embedder=embedder, linker=FixedLinker([]))
+    assert_dense(other.retrieve(["like none"], top_k=9), index, embedder, "dense:no_facts")
+
+
+def test_what_the_linker_says_is_told_beside_the_filter(index: Index) -> None:
+    said = FilterDecision((), "timed out", {"repeated": 1, "odd": 1}, Usage(calls=2))
+    linker = FixedLinker([], ["bergen"], [], errors=["no reply", "", ""])
+    fact_filter = FakeFilter(lambda number, shown: said if number < 2 else FilterDecision((0,)))
+    rankings = HippoRAGRetriever(
+        index=index, embedder=EMBEDDER, linker=linker, fact_filter=fact_filter
+    ).retrieve(QUESTIONS, top_k=1)
+    assert [r.route for r in rankings] == ["dense:filter_error", "graph:filter_error", "graph"]
+    assert [r.reason for r in rankings] == ["timed out; linker: no reply", "timed out", ""]
+    assert [r.usage for r in rankings] == [Usage(3, 10), Usage(3, 11), Usage(1, 12)]
+    assert [r.dropped for r in rankings] == [{"odd": 1, "repeated": 3}] * 2 + [{"repeated": 2}]
+
+
+def test_reference_seeding_asks_no_linker(index: Index) -> None:
+    linker = FixedLinker(["bergen"])
+    (ranking,) = HippoRAGRetriever(
+        index=index, embedder=EMBEDDER, seeding=ReferenceSeeding(), linker=linker
+    ).retrieve(QUESTIONS[:1], top_k=1, trace=True)
+    assert linker.asked == []
+    assert ranking.trace
+    assert (ranking.trace.linked, ranking.trace.entities_from) == ((), "")
+
+
+def test_a_linker_with_the_wrong_number_of_rows(index: Index) -> None:
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, linker=FixedLinker(["bergen"], []))
+    with pytest.raises(BackendError, match="the linker gave 2 rows for 3 questions"):
+        retriever.retrieve(QUESTIONS, top_k=1)
+
+
+def test_an_index_without_phrases_asks_no_linker(index_of: IndexOf) -> None:
+    linker = FixedLinker([])
+    index = index_of({"p": []}, EMBEDDER)
+    HippoRAGRetriever(index=index, embedder=EMBEDDER, linker=linker).retrieve(["p?"], top_k=1)
+    assert linker.asked == []
+
+
+SENTENCES = {
+    "Ada.": {"Ada Vale founded Northwind Press in Bergen.": ["Ada Vale", "Northwind Press", "Bergen"]},
+    "Tove.": {"Tove Lund maps glaciers.": ["Tove Lund"], "It is cold.": []},
+    "Rye.": {"Rye bread is baked aboard.": []},
+}
+
+
+@pytest.mark.parametrize("seeding", [BlendedSeeding(num_facts=1), ReferenceSeeding(linking_top_k=1)])
+@pytest.mark.parametrize(
+    ("question", "ends"),
+    [
+        ("Who founded Northwind Press in Bergen?", {"ada vale", "northwind press", "bergen"}),
+        ("Who maps glaciers?", {"tove lund"}),
+    ],
+)
+def test_sentences_seed_what_they_name(
+    sentence_index_of: IndexOf, seeding: Seeding, question: str, ends: set[str]
+) -> None:
+    index = sentence_index_of(SENTENCES, EMBEDDER)
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, seeding=seeding, linker=NoLinker())
+    (ranking,) = retriever.retrieve([question], top_k=3, trace=True)
+    assert ranking.route == "graph"
+    assert ranking.trace
+    (fact,) = ranking.trace.facts
+    assert isinstance(fact.fact, Sentence)
+    assert set(fact.ends) == ends
+    assert fact.kept
+    seeds = {seed.name for seed in ranking.trace.seeds if seed.kind == "phrase"}
+    assert seeds <= ends
+    assert len(seeds) == (1 if isinstance(seeding, ReferenceSeeding) else len(ends))
+
+
+def test_sentences_of_many_lengths_in_one_batch(sentence_index_of: IndexOf) -> None:
+    index = sentence_index_of(SENTENCES, EMBEDDER)
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER)
+    questions = ["Who founded Northwind Press in Bergen?", "Who maps glaciers?", "What is baked aboard?"]
+    for ranking, question in zip(retriever.retrieve(questions, top_k=3), questions, strict=True):
+        (alone,) = retriever.retrieve([question], top_k=3)
+        assert (ranking.passage_ids, ranking.route) == (alone.passage_ids, alone.route)
+        assert ranking.scores == pytest.approx(alone.scores, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "seeding",
+    [
+        BlendedSeeding(),
+        BlendedSeeding(fact_pairs=True),
+        BlendedSeeding(start_exponent=0.5),
+        ReferenceSeeding(),
+    ],
+)
+def test_a_batch_equals_one_by_one(index: Index, seeding: Seeding) -> None:
+    questions = [
+        *QUESTIONS,
+        "Rye bread is baked aboard.",
+        "Northwind Press",
+        "?!",
+        "Bergen, Norway and Tove Lund",
+    ]
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, seeding=seeding)
+    for ranking, question in zip(retriever.retrieve(questions, top_k=9), questions, strict=True):
+        (alone,) = retriever.retrieve([question], top_k=9)
+        assert (ranking.passage_ids, ranking.route) == (alone.passage_ids, alone.route)
+        assert ranking.scores == pytest.approx(alone.scores, abs=1e-6)
+
+
+def test_a_start_exponent_below_1_ranks_by_the_power_mean_of_the_sources_masses(index: Index) -> None:
+    retriever = HippoRAGRetriever(index=index, embedder=EMBEDDER, seeding=BlendedSeeding(start_exponent=0.5))
+    for ranking in retriever.retrieve(QUESTIONS, top_k=3, trace=True):
+        assert ranking.trace is not None
+        for passage, score in zip(ranking.trace.passages, ranking.scores, strict=True):
+            assert sum(share for _, share in passage.sources) == pytest.approx(passage.mass, abs=1e-6)
+            assert score == pytest.approx(sum(s**0.5 for _, s in passage.sources) ** 2, abs=1e-5)
+
+
+def test_the_order_of_the_passages_is_irrelevant(index_of: IndexOf) -> None:
+    expected = HippoRAGRetriever(index=index_of(FACTS, EMBEDDER), embedder=EMBEDDER).retrieve(
+        QUESTIONS, top_k=9
+    )
+    turned = dict(reversed(FACTS.items()))
+    found = HippoRAGRetriever(index=index_of(turned, EMBEDDER), embedder=EMBEDDER).retrieve(
+        QUESTIONS, top_k=9
+    )
+    assert [(r.passage_ids, r.scores) for r in found] == [(r.passage_ids, r.scores) for r in expected]
+
+
+def test_a_question_equal_to_a_passage_finds_it(index: Index) -> None:
+    for text in FACTS:
+        (ranking,) = HippoRAGRetriever(index=index, embedder=EMBEDDER).retrieve([text], top_k=1)
+        assert ranking.passages[0].text == text

@@ -11,7 +11,7 @@ from hipporag_torch.explanation import (
     passage_node_id,
     phrase_id,
 )
-from hipporag_torch.types import Passage, Source, TracedFact, Triple
+from hipporag_torch.types import Passage, Source, SourceShares, TracedFact, Triple
 
 HOSTILE = '"><script>alert(1)</script> & $5 $name ${x} \x00 http'
 LABELS = st.text(min_size=1, max_size=80).filter(str.strip) | st.sampled_from(
@@ -33,13 +33,23 @@ def made(
     """An explanation whose first `num_passages` labels are passages, whose others are phrases."""
     phrases = [] if dense else list(dict.fromkeys(labels[num_passages:]))
     nodes = [
-        ExplainedNode(phrase_id(p), "phrase", p, shares[i] / 9, shares[i] if i % 2 else 0.0)
+        ExplainedNode(
+            phrase_id(p),
+            "phrase",
+            p,
+            shares[i] / 9,
+            shares[i] if i % 2 else 0.0,
+            sources=(("facts", shares[i] / 4), ("entities", 3 * shares[i] / 4)) if i % 2 else (),
+        )
         for i, p in enumerate(phrases)
     ]
     passages = [Passage(f"p{i}", labels[i], (Source(f"s{i}", 0),)) for i in range(num_passages)]
     for i, passage in enumerate(passages):
         mass = 0.0 if dense else shares[i]
-        nodes.append(ExplainedNode(passage_node_id(passage.id), "passage", labels[i], mass, 0.0, i + 1))
+        given: SourceShares = (("facts", mass / 4), ("passages", 3 * mass / 4)) if i % 2 and mass else ()
+        nodes.append(
+            ExplainedNode(passage_node_id(passage.id), "passage", labels[i], mass, 0.0, i + 1, given)
+        )
     edges = {
         (a % len(nodes), b % len(nodes))
         for a, b in links
@@ -51,7 +61,10 @@ def made(
         why="so",
         facts=tuple(
             TracedFact(
-                Triple(labels[a % len(labels)], "is", labels[b % len(labels)]), 0.5, kept and not dense
+                Triple(labels[a % len(labels)], "is", labels[b % len(labels)]),
+                0.5,
+                kept and not dense,
+                tuple(dict.fromkeys((labels[a % len(labels)], labels[b % len(labels)]))),
             )
             for a, b, kept in facts
         ),

@@ -8,7 +8,7 @@ from hipporag_torch.explanation import Explanation
 from hipporag_torch.viz.html import page_of, write_html
 from hipporag_torch.viz.layout import lay_out
 
-from .conftest import HOSTILE, explanations
+from .conftest import HOSTILE, explanations, made
 
 VOID = {"meta", "link", "path", "rect"}
 
@@ -95,3 +95,22 @@ def test_page_for_everyone(many_scripts: Explanation) -> None:
     assert "prefers-color-scheme: dark" in page
     assert {"main", "header", "aside", "h1"} <= {tag for tag, _ in read.tags}
     assert all("aria-label" in a or "aria-hidden" in a for a in read.attributes("svg"))
+
+
+def test_sources_are_told_in_colours_in_words_and_in_numbers() -> None:
+    explanation = made(
+        ["P0", "P1", "bridge", "seed"], shares=[0.4, 0.2, 0.1, 0.5], num_passages=2, links=[], facts=[]
+    )
+    page = page_of(explanation)
+    read = Reader(page)
+    bars = [a["class"] for a in read.attributes("rect") if str(a.get("class")).startswith("bar")]
+    # The seed's bar and the second passage's have two parts each; the legend has one of each.
+    assert sorted(map(str, bars)) == sorted(
+        ["bar", "bar"] + ["bar from-facts"] * 3 + ["bar from-entities"] * 2 + ["bar from-passages"] * 2
+    )
+    assert "seeded by entities 75, facts 25 %" in read.texts
+    assert "mass from passages 75, facts 25 %" in read.texts
+    labels = [str(a["aria-label"]) for a in read.attributes("g") if "data-node" in a]
+    assert sum(label.endswith("mass from passages 75, facts 25 %") for label in labels) == 1
+    assert "of it from entities" in read.texts
+    assert "15.00%" in read.texts

@@ -1,5 +1,7 @@
+from dataclasses import replace
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 
 from hipporag_torch.explanation import Explanation
@@ -96,9 +98,32 @@ def test_dense_route_shows_what_was_considered() -> None:
     assert layout.links == ()
     assert layout.legend == []
     assert "score 0.4" in layout.boxes[1].note
-    assert "dense:no_facts" in layout.route
+    assert "dense:no_facts" in " ".join(layout.route)
 
 
 def test_nothing_found() -> None:
     empty = Explanation("Who?", "none:empty_index", "the index is empty", (), (), (), ())
     assert lay_out(empty).boxes == ()
+
+
+def test_a_bars_parts_add_up_to_it() -> None:
+    explanation = made(
+        ["P0", "P1", "bridge", "seed"], shares=[0.4, 0.2, 0.1, 0.5], num_passages=2, links=[], facts=[]
+    )
+    layout = lay_out(explanation)
+    parts = {box.key: box.sources for box in layout.boxes}
+    assert parts == {
+        "phrase:seed": (("facts", 0.25), ("entities", pytest.approx(0.75))),
+        "phrase:bridge": (),
+        "passage:p0": (),
+        "passage:p1": (("facts", pytest.approx(0.125)), ("passages", pytest.approx(0.375))),
+    }
+    assert [name for name, _ in layout.source_legend] == ["facts", "entities", "passages"]
+    plain = made(["P0"], shares=[0.4], num_passages=1, links=[], facts=[])
+    assert lay_out(plain).source_legend == []
+
+
+def test_a_long_reason_takes_two_lines() -> None:
+    explanation = replace(made(["P0"], shares=[0.4], num_passages=1, links=[], facts=[]), why="so " * 200)
+    assert len(lay_out(explanation).route) == 2
+    assert lay_out(explanation).route[1].endswith("…")

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipporag_torch.viz.text import percent, text_width, wrap
+from hipporag_torch.types import SourceShares
+from hipporag_torch.viz.text import of_own, percent, shares_text, text_width, wrap
 
 
 @given(st.text(max_size=200), st.floats(30, 400), st.integers(1, 4))
@@ -34,6 +35,28 @@ def test_what_is_cut_ends_in_an_ellipsis() -> None:
 )
 def test_percent(share: float, shown: str) -> None:
     assert percent(share) == shown
+
+
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [
+        ((), ""),
+        ((("facts", 0.07), ("entities", 0.123)), "entities 12, facts 7"),
+        ((("facts", 1.0),), "facts 100"),
+        ((("facts", 0.0099), ("passages", 0.00996)), "passages 1, facts 1.0"),
+        ((("facts", 0.0042), ("passages", 0.0001)), "facts 0.4, passages <0.1"),
+    ],
+)
+def test_shares(sources: SourceShares, shown: str) -> None:
+    assert shares_text(sources) == shown
+
+
+def test_shares_of_their_own_sum() -> None:
+    assert of_own((("facts", 0.1), ("entities", 0.3))) == (
+        ("facts", pytest.approx(0.25)),
+        ("entities", pytest.approx(0.75)),
+    )
+    assert of_own(()) == of_own((("facts", 0.0),)) == ()
 
 
 @given(st.floats(0, 1))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
-from hipporag_torch.retrievers.seeding import Evidence, ReferenceSeeding
+from hipporag_torch.ops.ragged import Ragged
+from hipporag_torch.retrievers.seeding import ConsideredFacts, Evidence, ReferenceSeeding, reset_of
 
 FACTS = {
     "p0": [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d")],
@@ -23,6 +24,19 @@ FACTS = {
 @pytest.fixture(scope="module")
 def index(index_of: Callable[..., Index]) -> Index:
     return index_of(FACTS)
+
+
+def evidence_of(
+    fact_idx: torch.Tensor, fact_scores: torch.Tensor, kept: torch.Tensor, passage_scores: torch.Tensor
+) -> Evidence:
+    facts = ConsideredFacts(fact_idx, fact_scores, torch.ones_like(kept))
+    return Evidence(facts, kept, passage_scores, Ragged.of([[]] * len(fact_idx)))
+
+
+def reset(seeding: ReferenceSeeding, index: Index, evidence: Evidence) -> torch.Tensor:
+    sources = seeding.sources(index, evidence)
+    assert [source.name for source in sources] == ["facts", "passages"]
+    return reset_of(sources, num_nodes=index.graph.num_nodes)
 
 
 def plain_reset(
@@ -39,7 +53,7 @@ def plain_reset(
     scores: dict[str, list[float]] = defaultdict(list)
     for fact, score, is_kept in zip(fact_idx, fact_scores, kept, strict=True):
         if is_kept:
-            for phrase in (index.facts[fact].subject, index.facts[fact].object):
+            for phrase in index.facts[fact].parts[::2]:
                 scores[phrase].append(score)
     weight = {}
     for phrase, found in scores.items():
@@ -75,19 +89,19 @@ def test_equals_a_plain_reading_of_the_method(index: Index, data: st.DataObject)
         for _ in range(questions)
     ]
     fact_idx, fact_scores, kept, passage_scores = zip(*rows, strict=True)
-    evidence = Evidence(
+    evidence = evidence_of(
         torch.tensor(fact_idx), torch.tensor(fact_scores), torch.tensor(kept), torch.tensor(passage_scores)
     )
     expected = [
         plain_reset(index, *row, linking_top_k=seeding.linking_top_k, passage_weight=seeding.passage_weight)
         for row in rows
     ]
-    np.testing.assert_allclose(seeding.reset(index, evidence).numpy(), np.stack(expected), atol=1e-7)
+    np.testing.assert_allclose(reset(seeding, index, evidence).numpy(), np.stack(expected), atol=1e-7)
 
 
 def one_question(index: Index, facts: dict[tuple[str, str, str], float]) -> Evidence:
-    rows = {(f.subject, f.predicate, f.object): i for i, f in enumerate(index.facts)}
-    return Evidence(
+    rows = {f.parts: i for i, f in enumerate(index.facts)}
+    return evidence_of(
         torch.tensor([[rows[fact] for fact in facts]]),
         torch.tensor([list(facts.values())]),
         torch.ones(1, len(facts), dtype=torch.bool),
@@ -97,8 +111,8 @@ def one_question(index: Index, facts: dict[tuple[str, str, str], float]) -> Evid
 
 def test_mean_of_the_facts_over_the_number_of_passages(index: Index) -> None:
     evidence = one_question(index, {("a", "r", "b"): 1.0, ("b", "s", "f"): 0.5})
-    reset = ReferenceSeeding().reset(index, evidence)[0]
-    weight = dict(zip(index.phrases, reset.tolist(), strict=False))
+    weights = reset(ReferenceSeeding(), index, evidence)[0]
+    weight = dict(zip(index.phrases, weights.tolist(), strict=False))
     # a is stated by p0, p1 and p3; b by p0, p1 and p2; f by p2 alone.
     assert weight == pytest.approx(
         {"a": 1 / 3, "b": 0.75 / 3, "f": 0.5, "c": 0, "d": 0, "e": 0, "g": 0, "h": 0, "i": 0}
@@ -109,32 +123,27 @@ def test_a_tie_at_the_cut_goes_to_the_subject(index: Index) -> None:
     """g and e are in two passages each and have the same score: the subject stays."""
     seeding = ReferenceSeeding(linking_top_k=1)
     for fact, subject in ((("e", "r", "g"), "e"), (("g", "s", "e"), "g")):
-        reset = seeding.reset(index, one_question(index, {fact: 0.5}))[0]
-        assert [index.phrases[i] for i in reset[: len(index.phrases)].nonzero()[:, 0]] == [subject]
+        weights = reset(seeding, index, one_question(index, {fact: 0.5}))[0]
+        assert [index.phrases[i] for i in weights[: len(index.phrases)].nonzero()[:, 0]] == [subject]
 
 
 def test_passages_are_minmaxed_and_weigh_little(index: Index) -> None:
-    reset = ReferenceSeeding(passage_weight=0.05).reset(index, one_question(index, {("a", "r", "b"): 1.0}))
-    assert reset[0, len(index.phrases) :].tolist() == pytest.approx([0, 0.0125, 0.025, 0.0375, 0.05])
+    weights = reset(ReferenceSeeding(passage_weight=0.05), index, one_question(index, {("a", "r", "b"): 1.0}))
+    assert weights[0, len(index.phrases) :].tolist() == pytest.approx([0, 0.0125, 0.025, 0.0375, 0.05])
 
 
 def test_batch_equals_loop(index: Index) -> None:
     generator = torch.Generator().manual_seed(7)
-    evidence = Evidence(
+    evidence = evidence_of(
         torch.stack([torch.randperm(len(index.facts), generator=generator)[:5] for _ in range(33)]),
         torch.rand(33, 5, generator=generator).sort(dim=1, descending=True).values,
         torch.rand(33, 5, generator=generator) < 0.6,
         torch.rand(33, len(index.passages), generator=generator),
     )
-    together = ReferenceSeeding().reset(index, evidence)
+    together = reset(ReferenceSeeding(), index, evidence)
     for row in range(33):
-        alone = Evidence(
-            evidence.fact_idx[row : row + 1],
-            evidence.fact_scores[row : row + 1],
-            evidence.kept[row : row + 1],
-            evidence.passage_scores[row : row + 1],
-        )
-        torch.testing.assert_close(ReferenceSeeding().reset(index, alone)[0], together[row])
+        alone = evidence.select(torch.tensor([row]))
+        torch.testing.assert_close(reset(ReferenceSeeding(), index, alone)[0], together[row])
 
 
 @pytest.mark.parametrize(
