@@ -13,12 +13,12 @@ from hipporag_torch.types import (
     Chunk,
     Document,
     Extraction,
+    Fact,
     FilterDecision,
     Passage,
     Progress,
     Ranking,
     Role,
-    Triple,
     no_progress,
 )
 
@@ -187,9 +187,7 @@ class ChatModel(Protocol):
 class FactFilter(Protocol):
     """Recognition memory: which of the facts shown help to answer each question."""
 
-    def select(
-        self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
-    ) -> list[FilterDecision]:
+    def select(self, questions: Sequence[str], candidates: Sequence[Sequence[Fact]]) -> list[FilterDecision]:
         """One decision per question, in order."""
         ...
 

@@ -24,8 +24,8 @@ def export_graphml(
     Nodes are named `phrase:<phrase>` and `passage:<id>`, phrases first. Each has a `kind` (phrase,
     passage) and a `label`: the phrase; a passage's title, or the beginning of its first line. A passage
     has its `id`, its `title` if it has one and, with `texts`, its `text`.
-    Edges have their `weight`, their `kinds` (fact, synonym, fact+synonym, membership), the `statements`
-    that have both ends, and the `cosine` of a synonym pair.
+    Edges have their `weight`, their `kinds` (fact, synonym, fact+synonym, membership, mention), the
+    `statements` that have both ends, and the `cosine` of a synonym pair.
 
     XML cannot hold control characters, unpaired surrogates, U+FFFE and U+FFFF: each becomes U+FFFD, and
     a name that is thereby taken twice gets one more. A carriage return reads back as a line feed.

@@ -14,12 +14,15 @@ def export_parquet(index: Index, folder: str | Path, *, overwrite: bool = False)
     passages: id, text, status and producer of its extraction, vector.
     sources: passage_id, source_id, position, start, end, metadata (JSON).
     extractions: passage_id, status, reason, reply, producer, permanent, dropped (JSON), entities,
-        triples (structs of subject, predicate, object), both as the extractor gave them.
+        triples (structs of subject, predicate, object), sentences (structs of text, names), all as the
+        extractor gave them.
     phrases: text, passages (ids of those that state it), vector.
-    facts: subject, predicate, object, statements (how often it is stated), vector.
-    statements: passage_id, fact (row in facts), subject, predicate, object.
-    edges: source, target (`phrase:<phrase>`, `passage:<id>`), kinds (fact, synonym, membership), weight,
-        statements that have both ends, cosine of a synonym pair or null. Each undirected edge once.
+    facts: subject, predicate, object of a triple, else null; sentence, or null for a triple; phrases (the
+        subject and the object, or the distinct names of the sentence), statements (how often it is stated),
+        vector.
+    statements: passage_id, fact (row in facts), subject, predicate, object, sentence as in facts.
+    edges: source, target (`phrase:<phrase>`, `passage:<id>`), kinds (fact, synonym, membership, mention),
+        weight, statements that have both ends, cosine of a synonym pair or null. Each undirected edge once.
 
     Rows are in the order of the index. A vector is a list of `dim` float32, of unit length or zero; an
     embedder without numbers gives no such column. The schema's metadata `hipporag_torch` is JSON: the

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from hipporag_torch.export.edges import edges_of, node_names
 from hipporag_torch.index import Index
+from hipporag_torch.types import Fact, Triple
 
 # A row group holds at most so many rows, and so many numbers of vectors: 32 MB of float32.
 _MAX_ROWS = 32_768
@@ -69,7 +70,10 @@ _SOURCES = {
     "end": pa.int64(),
     "metadata": pa.string(),
 }
-_FACT = {"subject": pa.string(), "predicate": pa.string(), "object": pa.string()}
+_TRIPLE = {"subject": pa.string(), "predicate": pa.string(), "object": pa.string()}
+_FACT = {**_TRIPLE, "sentence": pa.string()}
+_SENTENCE = {"text": pa.string(), "names": _STRINGS}
+_NULLABLE = frozenset({*_FACT, "cosine"})
 _EXTRACTIONS = {
     "passage_id": pa.string(),
     "status": pa.string(),
@@ -79,10 +83,11 @@ _EXTRACTIONS = {
     "permanent": pa.bool_(),
     "dropped": pa.string(),
     "entities": _STRINGS,
-    "triples": pa.list_(pa.struct(list(_FACT.items()))),
+    "triples": pa.list_(pa.struct(list(_TRIPLE.items()))),
+    "sentences": pa.list_(pa.struct(list(_SENTENCE.items()))),
 }
 _PHRASES = {"text": pa.string(), "passages": _STRINGS}
-_FACTS = {**_FACT, "statements": pa.int64()}
+_FACTS = {**_FACT, "phrases": _STRINGS, "statements": pa.int64()}
 _STATEMENTS = {"passage_id": pa.string(), "fact": pa.int64(), **_FACT}
 _EDGES = {
     "source": pa.string(),
@@ -103,7 +108,7 @@ def _table(
 ) -> Table:
     if emb is not None and emb.shape[1] == 0:
         emb = None
-    fields = [pa.field(key, kind, nullable=key == "cosine") for key, kind in columns.items()]
+    fields = [pa.field(key, kind, nullable=key in _NULLABLE) for key, kind in columns.items()]
     if emb is not None:
         fields.append(pa.field("vector", pa.list_(pa.float32(), emb.shape[1]), nullable=False))
     identity = {
@@ -128,7 +133,8 @@ def _sources(index: Index) -> Iterator[tuple[Any, ...]]:
 def _extractions(index: Index) -> Iterator[tuple[Any, ...]]:
     for passage, e in zip(index.passages, index.extractions, strict=True):
         triples = [{"subject": t.subject, "predicate": t.predicate, "object": t.object} for t in e.triples]
-        found = (list(e.entities), triples)
+        sentences = [{"text": sentence.text, "names": list(names)} for sentence, names in e.sentences]
+        found = (list(e.entities), triples, sentences)
         yield (passage.id, e.status, e.reason, e.reply, e.producer, e.permanent, _json(e.dropped), *found)
 
 
@@ -144,16 +150,34 @@ def _phrases(index: Index) -> Iterator[tuple[Any, ...]]:
 
 
 def _facts(index: Index) -> Iterator[tuple[Any, ...]]:
-    counts = torch.bincount(index.statements.fact_idx, minlength=len(index.facts)).tolist()
-    for fact, count in zip(index.facts, counts, strict=True):
-        yield fact.subject, fact.predicate, fact.object, count
+    _, fact_idx = _stated(index)
+    counts = torch.bincount(fact_idx, minlength=len(index.facts)).tolist()
+    ends, start = index.fact_ends.values.tolist(), 0
+    for fact, count, length in zip(index.facts, counts, index.fact_ends.lengths.tolist(), strict=True):
+        phrases = [index.phrases[row] for row in ends[start : start + length]]
+        yield (*_fact_columns(fact), phrases, count)
+        start += length
 
 
 def _statements(index: Index) -> Iterator[tuple[Any, ...]]:
-    rows = (index.statements.passage_idx.tolist(), index.statements.fact_idx.tolist())
-    for passage_row, fact_row in zip(*rows, strict=True):
-        fact = index.facts[fact_row]
-        yield index.passages[passage_row].id, fact_row, fact.subject, fact.predicate, fact.object
+    for passage_row, fact_row in zip(*(rows.tolist() for rows in _stated(index)), strict=True):
+        yield index.passages[passage_row].id, fact_row, *_fact_columns(index.facts[fact_row])
+
+
+def _fact_columns(fact: Fact) -> tuple[str | None, ...]:
+    """Subject, predicate, object and sentence: those that the fact has."""
+    return (*fact.parts, None) if isinstance(fact, Triple) else (None, None, None, fact.text)
+
+
+def _stated(index: Index) -> tuple[Tensor, Tensor]:
+    """The passage and the fact of every statement; a sentence once, however many names it has."""
+    passage_idx, fact_idx = index.statements.passage_idx, index.statements.fact_idx
+    is_triple = torch.tensor([isinstance(fact, Triple) for fact in index.facts], dtype=torch.bool)
+    counts = is_triple[fact_idx]
+    # Statements are sorted by passage and fact.
+    counts[:1] = True
+    counts[1:] |= (passage_idx.diff() != 0) | (fact_idx.diff() != 0)
+    return passage_idx[counts], fact_idx[counts]
 
 
 def _edges(index: Index) -> Iterator[tuple[Any, ...]]:

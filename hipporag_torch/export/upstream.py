@@ -15,9 +15,10 @@ def export_upstream(index: Index, path: str | Path, *, overwrite: bool = False) 
     """Write the extractions of `index` to `path`, in the order of its passages.
 
     Each document has its passage's id (`idx`) and text (`passage`), `extracted_entities` and
-    `extracted_triples`, as the extractor gave them; `avg_ent_chars` and `avg_ent_words` are those of all
-    entities, 0 if there are none. `StoredExtractor` reads the file. The format knows no failures:
-    failed extractions are left out, and counted in `left_out`; truncated ones look complete.
+    `extracted_triples`, as the extractor gave them, and, where there are any, `extracted_sentences`: lists
+    of a text and of the names in it, which HippoRAG does not know. `avg_ent_chars` and `avg_ent_words` are
+    those of all entities, 0 if there are none. `StoredExtractor` reads the file. The format knows no
+    failures: failed extractions are left out, and counted in `left_out`; truncated ones look complete.
 
     Raises `InputError` if `path` exists and `overwrite` is not set, or if it cannot be a file.
     """
@@ -55,12 +56,15 @@ def write_docs(docs: Iterable[Mapping[str, Any]], path: str | Path, *, overwrite
 
 def upstream_doc(passage: Passage, extraction: Extraction) -> dict[str, Any]:
     """One document of the file."""
-    return {
+    doc: dict[str, Any] = {
         "idx": passage.id,
         "passage": passage.text,
         "extracted_entities": list(extraction.entities),
-        "extracted_triples": [[t.subject, t.predicate, t.object] for t in extraction.triples],
+        "extracted_triples": [list(triple.parts) for triple in extraction.triples],
     }
+    if extraction.sentences:
+        doc["extracted_sentences"] = [[s.text, list(names)] for s, names in extraction.sentences]
+    return doc
 
 
 def read_upstream(path: str | Path) -> list[Document]:

@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterator
 
+from hipporag_torch.extractors.dependency_phrases import clean
+
 _MAX_TITLE = 150
+_BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _EMPTY_BRACKETS = re.compile(r"\s*\([\s,;:/–-]*\)")
 _PRONUNCIATION = re.compile(r"\s*\((?:[A-Z][a-z]+: |/|\[)[^()]{0,160}\)")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -23,6 +26,11 @@ def title_and_text(passage: str) -> tuple[str, str]:
     first = first.strip()
     is_title = rest.strip() and len(first) <= _MAX_TITLE and not first.endswith((".", ":", ";", "{"))
     return (first, rest.strip()) if is_title else ("", passage.strip())
+
+
+def title_name(title: str) -> str:
+    """What a title names: "Blue Harbour" of "Blue Harbour (film)"; perhaps nothing."""
+    return clean(_BRACKETED.sub("", title))
 
 
 def lifespan(text: str) -> tuple[str, list[Ending]]:

@@ -8,17 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from hipporag_torch.errors import ConfigError, InputError
-from hipporag_torch.extractors.triples import read_entities, read_triples
+from hipporag_torch.extractors.triples import read_entities, read_sentences, read_triples
 from hipporag_torch.protocols import Progress, no_progress
 from hipporag_torch.types import Extraction, Passage
+
+EXTRACTED = ("extracted_entities", "extracted_triples", "extracted_sentences")
+"""What a document of the file says about its passage; the last is our own, and absent where there is none."""
 
 
 class StoredExtractor:
     """Reads HippoRAG's JSON: `{"docs": [{passage, extracted_entities, extracted_triples}]}`.
 
+    Sentences that stand in the place of triples are under a key of ours, `extracted_sentences`: lists of a
+    text and of the names in it. Malformed triples, sentences and entities are dropped and counted by kind.
+
     Passages are looked up by their text; those of the file that are not indexed are ignored, those that
     the file lacks fail, so they are indexed by their vectors alone and listed in the report.
-    Malformed triples and entities are dropped and counted by kind.
 
     Raises `ConfigError` if the file is missing, `InputError` if it is not of this shape.
     """
@@ -49,7 +54,10 @@ class StoredExtractor:
         dropped: Counter[str] = Counter()
         entities = read_entities(doc.get("extracted_entities", []), dropped)
         triples = read_triples(doc.get("extracted_triples", []), dropped)
-        return Extraction(entities, triples, producer=producer, dropped=dict(sorted(dropped.items())))
+        sentences = read_sentences(doc.get("extracted_sentences", []), dropped)
+        return Extraction(
+            entities, triples, sentences, producer=producer, dropped=dict(sorted(dropped.items()))
+        )
 
 
 def docs_by_passage(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -80,7 +88,7 @@ def docs_by_passage(path: Path) -> dict[str, Mapping[str, Any]]:
                 f"{path}, docs[{number}]: expected an object with a text 'passage', got {doc!r:.120}"
             )
         known = by_passage.get(doc["passage"], doc)
-        if any(known.get(key) != doc.get(key) for key in ("extracted_entities", "extracted_triples")):
+        if any(known.get(key) != doc.get(key) for key in EXTRACTED):
             raise InputError(
                 f"{path}, docs[{number}]: the passage {doc['passage']!r:.80} stands twice, with different "
                 "extractions; keep one of them"

@@ -1,10 +1,10 @@
-"""What a model or a file gives as triples and entities, made into records; the rest is counted by kind."""
+"""What a model or a file gives as statements and entities, made into records; the rest is counted by kind."""
 
 from collections import Counter
 from typing import Any
 
 from hipporag_torch.replies import Wanted
-from hipporag_torch.types import Triple
+from hipporag_torch.types import Sentence, Triple
 
 _DICT_KEYS = (
     ("subject", "head", "source"),
@@ -56,6 +56,28 @@ def read_entities(value: Any, dropped: Counter[str]) -> tuple[str, ...]:
     return tuple(entities)
 
 
+def read_sentences(value: Any, dropped: Counter[str]) -> tuple[tuple[Sentence, tuple[str, ...]], ...]:
+    """The well-formed sentences of `value` with what they name, in order; faults as `sentence:<kind>`.
+
+    A sentence is a list of its text, of any length, and of the list of its names, which are read as entities
+    are. Kinds of faults: not_a_list, not_a_pair, null_part, empty_part, not_text, bad_unicode.
+    """
+    if not isinstance(value, list):
+        dropped["sentence:not_a_list"] += 1
+        return ()
+    sentences = []
+    for item in value:
+        if not isinstance(item, list) or len(item) != 2:
+            dropped["sentence:not_a_pair"] += 1
+            continue
+        fault, text = _read_part(item[0], max_chars=None)
+        if fault:
+            dropped[f"sentence:{fault}"] += 1
+        else:
+            sentences.append((Sentence(text), read_entities(item[1], dropped)))
+    return tuple(sentences)
+
+
 def _looks_like_a_triple(value: Any) -> bool:
     if isinstance(value, dict):
         return len(_parts(value)) == len(_DICT_KEYS)
@@ -102,7 +124,7 @@ def _read_triple(item: Any) -> tuple[str, Triple | None]:
     return "", Triple(*parts)
 
 
-def _read_part(part: Any) -> tuple[str, str]:
+def _read_part(part: Any, max_chars: int | None = MAX_CHARS) -> tuple[str, str]:
     """(kind of fault, text): one of them is empty."""
     if part is None:
         return "null_part", ""
@@ -113,7 +135,7 @@ def _read_part(part: Any) -> tuple[str, str]:
         return "not_text", ""
     if not part.strip():
         return "empty_part", ""
-    if len(part) > MAX_CHARS:
+    if max_chars is not None and len(part) > max_chars:
         return "too_long", ""
     try:
         part.encode("utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from hipporag_torch.text import unicode_key
-from hipporag_torch.types import Triple
+from hipporag_torch.types import Fact
 
 Dropped = Literal["out_of_range", "not_shown", "repeated", "not_a_number", "beyond_limit", "cut"]
 
@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"\s*([0-9]{1,9})[.):]\s*(.+)", re.DOTALL)
 _MAX_DIGITS = 9
 
 
-def fact_lines(shown: Sequence[Triple]) -> str:
+def fact_lines(shown: Sequence[Fact]) -> str:
     """The list that a model chooses from: one fact a line, numbered from 1."""
     return "\n".join(f"{number}. {_written(fact)}" for number, fact in enumerate(shown, start=1))
 
@@ -28,12 +28,12 @@ def is_choice(value: Any) -> bool:
     return isinstance(value, int | float | str) or _parts(value) is not None
 
 
-def chosen_rows(choices: Sequence[Any], shown: Sequence[Triple]) -> tuple[list[int], Counter[Dropped]]:
+def chosen_rows(choices: Sequence[Any], shown: Sequence[Fact]) -> tuple[list[int], Counter[Dropped]]:
     """The rows of `shown` that `choices` name, in their order, and how many name none, by kind.
 
     A choice is a number from 1, also as a string or a float without a fraction; or a fact, as the line it
-    was shown as, with or without its number, or as its three parts. A fact has to equal one that was shown
-    after normalising both; it is never matched to a similar one.
+    was shown as, with or without its number, or a triple as its three parts. A fact has to equal one that was
+    shown after normalising both; it is never matched to a similar one.
     """
     keys = [_key(_written(fact)) for fact in shown]
     rows: list[int] = []
@@ -86,8 +86,9 @@ def _parts(value: Any) -> list[str] | None:
     return None
 
 
-def _written(fact: Triple) -> str:
-    return f"{fact.subject} | {fact.predicate} | {fact.object}"
+def _written(fact: Fact) -> str:
+    """A triple by its parts, a sentence by its text; on one line, as the list is one of lines."""
+    return " ".join(" | ".join(fact.parts).split())
 
 
 def _key(text: str) -> str:

@@ -9,7 +9,7 @@ from hipporag_torch.errors import ConfigError
 from hipporag_torch.fact_filters.choices import chosen_rows, fact_lines, is_choice
 from hipporag_torch.protocols import ChatModel
 from hipporag_torch.replies import Wanted, parse_json_reply
-from hipporag_torch.types import FilterDecision, Triple
+from hipporag_torch.types import Fact, FilterDecision
 
 _SCHEMA = {
     "type": "object",
@@ -49,9 +49,7 @@ class LLMFactFilter:
         self._max_tokens = max_tokens
         self._keep_at_most = keep_at_most
 
-    def select(
-        self, questions: Sequence[str], candidates: Sequence[Sequence[Triple]]
-    ) -> list[FilterDecision]:
+    def select(self, questions: Sequence[str], candidates: Sequence[Sequence[Fact]]) -> list[FilterDecision]:
         """One decision per question, in order; a question without candidates costs no call."""
         asked = [(row, shown) for row, shown in enumerate(candidates) if shown]
         decisions = [FilterDecision(kept=())] * len(questions)
@@ -67,7 +65,7 @@ class LLMFactFilter:
             decisions[row] = self._decision(reply, shown)
         return decisions
 
-    def _decision(self, reply: ChatReply, shown: Sequence[Triple]) -> FilterDecision:
+    def _decision(self, reply: ChatReply, shown: Sequence[Fact]) -> FilterDecision:
         if error := failure(reply):
             return FilterDecision((), error, usage=reply.usage)
         parsed = parse_json_reply(reply.text, reply.finish, _WANTED)

@@ -11,13 +11,15 @@ from hipporag_torch.graph_construction import GraphOptions
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import EmbedderIdentity, Progress, no_progress
-from hipporag_torch.types import Document, Extraction, Passage, Role, Triple
+from hipporag_torch.types import Document, Extraction, Passage, Role, Sentence, Triple
 
 HOSTILE = "\"Title\" <b>&amp;</b>\n\ttabs, 'quotes'\x00\x07\x1b, \\ and 👩‍👩‍👧\u2028end\ufffe"
 WARSAW = "Marie was born in Warsaw and lived there."
 VARSOVIA = "Varsovia is Warsaw."
 VISTULA = "Warszawa lies on the Vistula."
 UNREAD = "Nobody could read this."
+PETRA = "Petra left Oslo for Rome. It rains. She saw Oslo again."
+ROME = "Rome is far from Oslo."
 
 
 class TableEmbedder:
@@ -81,6 +83,31 @@ def known() -> Index:
         Document(UNREAD, "c.md"),
     ]
     return indexer.add(indexer.empty(), documents)[0]
+
+
+TOLD = {
+    PETRA: Extraction(
+        ("Petra", "Oslo", "Rome"),
+        sentences=(
+            (Sentence("Petra left Oslo for Rome."), ("Petra", "Oslo", "Rome")),
+            (Sentence("It rains."), ()),
+            (Sentence("She saw Oslo again."), ("Oslo",)),
+        ),
+        producer="given:1",
+    ),
+    ROME: stated(("Rome", "is", "Far")),
+}
+
+
+@pytest.fixture
+def told() -> Index:
+    """A passage that states sentences and one that states a triple and mentions Oslo."""
+    indexer = Indexer(
+        embedder=TableEmbedder(),
+        extractor=GivenExtractor(TOLD),
+        graph=GraphOptions(synonym_threshold=2.0, mention_weight=0.25),
+    )
+    return indexer.add(indexer.empty(), [Document(text) for text in TOLD])[0]
 
 
 @pytest.fixture

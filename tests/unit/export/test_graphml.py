@@ -7,7 +7,7 @@ from hipporag_torch.errors import InputError
 from hipporag_torch.export import export_graphml
 from hipporag_torch.index import Index
 
-from .conftest import HOSTILE, VARSOVIA, WARSAW
+from .conftest import HOSTILE, ROME, VARSOVIA, WARSAW
 
 
 def test_networkx_reads_back_every_edge_with_its_weight(known: Index, tmp_path: Path) -> None:
@@ -36,6 +36,15 @@ def test_edges_and_nodes_say_what_they_are(known: Index, tmp_path: Path) -> None
     assert (both["kinds"], both["statements"], round(both["cosine"], 6)) == ("fact+synonym", 2, 0.6)
     member = graph.edges["phrase:marie", f"passage:{warsaw}"]
     assert member == {"weight": 1.0, "kinds": "membership", "statements": 0}
+
+
+def test_an_index_of_sentences_has_mentions_beside_memberships(told: Index, tmp_path: Path) -> None:
+    export_graphml(told, tmp_path / "graph.graphml")
+    graph = networkx.read_graphml(tmp_path / "graph.graphml")
+    passage = f"passage:{told.text.passage_id(ROME)}"
+    assert graph.edges["phrase:oslo", passage] == {"weight": 0.25, "kinds": "mention", "statements": 0}
+    assert graph.edges["phrase:rome", passage] == {"weight": 1.0, "kinds": "membership", "statements": 0}
+    assert not graph.has_edge("phrase:oslo", "phrase:petra")
 
 
 def test_texts_come_on_request(known: Index, tmp_path: Path) -> None:

@@ -20,7 +20,18 @@ from hipporag_torch.indexer import Indexer
 from hipporag_torch.protocols import EmbedderIdentity, Progress, no_progress
 from hipporag_torch.types import Document, Role
 
-from .conftest import GIVEN, HOSTILE, UNREAD, VARSOVIA, VISTULA, WARSAW, GivenExtractor, TableEmbedder
+from .conftest import (
+    GIVEN,
+    HOSTILE,
+    PETRA,
+    ROME,
+    UNREAD,
+    VARSOVIA,
+    VISTULA,
+    WARSAW,
+    GivenExtractor,
+    TableEmbedder,
+)
 
 NAMES = ["passages", "sources", "extractions", "phrases", "facts", "statements", "edges"]
 
@@ -74,6 +85,7 @@ def test_extractions_stand_as_the_extractor_gave_them_failures_included(known: I
             {"subject": "Marie", "predicate": "born in", "object": "Warsaw"},
             {"subject": "Marie", "predicate": "lived in", "object": "Warsaw"},
         ],
+        "sentences": [],
     }
     assert rows[passage_id(known, UNREAD)] == {
         **common,
@@ -82,6 +94,7 @@ def test_extractions_stand_as_the_extractor_gave_them_failures_included(known: I
         "reply": '{"cut',
         "entities": [],
         "triples": [],
+        "sentences": [],
     }
 
 
@@ -121,6 +134,49 @@ def test_statements_point_to_their_fact(known: Index, tmp_path: Path) -> None:
     )
     for row in statements:
         assert all(row[part] == facts[row["fact"]][part] for part in ("subject", "predicate", "object"))
+
+
+def test_sentences_stand_beside_triples_with_the_phrases_that_they_name(told: Index, tmp_path: Path) -> None:
+    export_parquet(told, tmp_path)
+    rows = {row["passage_id"]: row for row in read(tmp_path, "extractions")}
+    petra, rome = (passage_id(told, text) for text in (PETRA, ROME))
+    assert rows[petra]["sentences"] == [
+        {"text": "Petra left Oslo for Rome.", "names": ["Petra", "Oslo", "Rome"]},
+        {"text": "It rains.", "names": []},
+        {"text": "She saw Oslo again.", "names": ["Oslo"]},
+    ]
+    assert (rows[petra]["triples"], rows[rome]["sentences"]) == ([], [])
+    facts = read(tmp_path, "facts")
+    assert [tuple(row.values())[:-1] for row in facts] == [
+        (None, None, None, "Petra left Oslo for Rome.", ["oslo", "petra", "rome"], 1),
+        (None, None, None, "She saw Oslo again.", ["oslo"], 1),
+        ("rome", "is", "far", None, ["rome", "far"], 1),
+    ]
+    assert [row["vector"] for row in facts] == told.fact_emb.tolist()
+    statements = read(tmp_path, "statements")
+    assert sorted((row["passage_id"], row["fact"]) for row in statements) == sorted(
+        [(petra, 0), (petra, 1), (rome, 2)]
+    )
+    for row in statements:
+        assert all(
+            row[part] == facts[row["fact"]][part] for part in ("subject", "predicate", "object", "sentence")
+        )
+
+
+def test_mentions_are_edges_of_their_own_kind(told: Index, tmp_path: Path) -> None:
+    export_parquet(told, tmp_path)
+    petra, rome = (f"passage:{passage_id(told, text)}" for text in (PETRA, ROME))
+    edges = {(row["source"], row["target"]): row for row in read(tmp_path, "edges")}
+    assert {ends: (row["kinds"], row["weight"], row["statements"]) for ends, row in edges.items()} == {
+        ("phrase:far", "phrase:rome"): (["fact"], 2.0, 1),
+        ("phrase:far", rome): (["membership"], 1.0, 0),
+        ("phrase:rome", rome): (["membership"], 1.0, 0),
+        ("phrase:oslo", rome): (["mention"], 0.25, 0),
+        ("phrase:oslo", petra): (["membership"], 1.0, 0),
+        ("phrase:petra", petra): (["membership"], 1.0, 0),
+        ("phrase:rome", petra): (["membership"], 1.0, 0),
+    }
+    assert len(edges) == told.graph.num_edges
 
 
 def test_edges_say_what_they_are_made_of(known: Index, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from hipporag_torch.export import export_upstream, read_upstream
 from hipporag_torch.extractors.stored import StoredExtractor
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
-from hipporag_torch.types import Document, Extraction, Passage, Triple
+from hipporag_torch.types import Document, Extraction, Passage, Sentence, Triple
 
-from .conftest import GIVEN, HOSTILE, UNREAD, VARSOVIA, WARSAW, GivenExtractor, TableEmbedder
+from .conftest import GIVEN, HOSTILE, PETRA, UNREAD, VARSOVIA, WARSAW, GivenExtractor, TableEmbedder
 
 
 def rebuilt(index: Index, path: Path, *, embedder: TableEmbedder | HashingEmbedder) -> Index:
@@ -89,11 +89,35 @@ def test_without_failures_the_file_alone_gives_the_index_back(hostile: Index, tm
     assert again.extractions[0].entities == hostile.extractions[0].entities
 
 
+def test_sentences_stand_under_a_key_of_their_own_and_come_back(told: Index, tmp_path: Path) -> None:
+    path = tmp_path / "openie.json"
+    export_upstream(told, path)
+    content = json.loads(path.read_text("utf-8"))
+    assert _doc(content, PETRA) == {
+        "idx": told.text.passage_id(PETRA),
+        "passage": PETRA,
+        "extracted_entities": ["Petra", "Oslo", "Rome"],
+        "extracted_triples": [],
+        "extracted_sentences": [
+            ["Petra left Oslo for Rome.", ["Petra", "Oslo", "Rome"]],
+            ["It rains.", []],
+            ["She saw Oslo again.", ["Oslo"]],
+        ],
+    }
+    assert sum("extracted_sentences" in doc for doc in content["docs"]) == 1
+    again = rebuilt(told, path, embedder=TableEmbedder())
+    require_equal(told, again)
+    assert [e.sentences for e in again.extractions] == [e.sentences for e in told.extractions]
+
+
 PARTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
 EXTRACTIONS = st.builds(
     Extraction,
     entities=st.lists(PARTS, unique=True, max_size=4).map(tuple),
     triples=st.lists(st.builds(Triple, PARTS, PARTS, PARTS), max_size=4).map(tuple),
+    sentences=st.lists(
+        st.tuples(st.builds(Sentence, PARTS), st.lists(PARTS, unique=True, max_size=3).map(tuple)), max_size=3
+    ).map(tuple),
 )
 
 
@@ -106,7 +130,9 @@ def test_any_extraction_reads_back_as_it_was(
     export_upstream(indexer.add(indexer.empty(), map(Document, given))[0], path)
     passages = [Passage("", text) for text in given]
     read = StoredExtractor(path=path).extract(passages)
-    assert [(e.entities, e.triples) for e in read] == [(e.entities, e.triples) for e in given.values()]
+    assert [(e.entities, e.triples, e.sentences) for e in read] == [
+        (e.entities, e.triples, e.sentences) for e in given.values()
+    ]
     assert not any(e.dropped for e in read)
 
 

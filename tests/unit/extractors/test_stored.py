@@ -15,7 +15,7 @@ from hipporag_torch.hipporag import HippoRAG
 from hipporag_torch.indexer import Indexer
 from hipporag_torch.retrievers.bm25 import BM25Retriever
 from hipporag_torch.retrievers.hipporag import HippoRAGRetriever
-from hipporag_torch.types import Extraction, Passage, Triple
+from hipporag_torch.types import Extraction, Passage, Sentence, Triple
 
 MARIE = Triple("Marie", "born in", "Warsaw")
 Write = Callable[[Any], Path]
@@ -140,14 +140,59 @@ def test_malformed_entities(extract: Callable[..., Extraction]) -> None:
     }
 
 
+def test_sentences_come_with_their_names(extract: Callable[..., Extraction]) -> None:
+    long = "It rains | in Oslo. " * 100
+    extraction = extract(
+        extracted_sentences=[["Marie was born in Warsaw.", ["Marie", "Warsaw", "Marie"]], [long, []]]
+    )
+    assert extraction.sentences == (
+        (Sentence("Marie was born in Warsaw."), ("Marie", "Warsaw")),
+        (Sentence(long), ()),
+    )
+    assert (extraction.entities, extraction.triples, extraction.dropped) == ((), (), {})
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("It rains.", "not_a_pair"),
+        (["It rains."], "not_a_pair"),
+        (["It rains.", [], []], "not_a_pair"),
+        ({"text": "It rains.", "names": []}, "not_a_pair"),
+        (None, "not_a_pair"),
+        ([None, []], "null_part"),
+        ([" \n", []], "empty_part"),
+        ([["It rains."], []], "not_text"),
+        ([True, []], "not_text"),
+        (["It rains \ud800.", []], "bad_unicode"),
+    ],
+)
+def test_malformed_sentences_are_dropped_and_counted(
+    extract: Callable[..., Extraction], sentence: Any, kind: str
+) -> None:
+    extraction = extract(extracted_sentences=[sentence, ["Marie lived.", ["Marie"]]])
+    assert extraction.sentences == ((Sentence("Marie lived."), ("Marie",)),)
+    assert (extraction.status, extraction.dropped) == ("ok", {f"sentence:{kind}": 1})
+
+
+@pytest.mark.parametrize("value", [None, {}, "x", 3])
+def test_sentences_that_are_not_a_list(extract: Callable[..., Extraction], value: Any) -> None:
+    extraction = extract(extracted_sentences=value)
+    assert (extraction.sentences, extraction.dropped) == ((), {"sentence:not_a_list": 1})
+
+
+def test_a_sentence_outlives_malformed_names(extract: Callable[..., Extraction]) -> None:
+    extraction = extract(
+        extracted_sentences=[["Marie lived.", [None, "Marie", "x" * 385]], ["It rains.", "Oslo"]]
+    )
+    assert extraction.sentences == ((Sentence("Marie lived."), ("Marie",)), (Sentence("It rains."), ()))
+    assert extraction.dropped == {"entity:not_a_list": 1, "entity:null_part": 1, "entity:too_long": 1}
+
+
 def test_fields_that_are_absent_are_empty(extract: Callable[..., Extraction]) -> None:
     extraction = extract()
-    assert (extraction.status, extraction.triples, extraction.entities, extraction.dropped) == (
-        "ok",
-        (),
-        (),
-        {},
-    )
+    assert (extraction.status, extraction.dropped) == ("ok", {})
+    assert (extraction.triples, extraction.sentences, extraction.entities) == ((), (), ())
 
 
 def test_looked_up_by_text_whatever_else_is_in_the_file(write: Write) -> None:
@@ -192,6 +237,10 @@ def test_missing_file_names_the_ways_out(tmp_path: Path) -> None:
                     {"passage": "p", "extracted_triples": [[1]]},
                 ]
             },
+            r"docs\[1\]: the passage 'p' stands twice, with different extractions",
+        ),
+        (
+            {"docs": [{"passage": "p"}, {"passage": "p", "extracted_sentences": [["It rains.", []]]}]},
             r"docs\[1\]: the passage 'p' stands twice, with different extractions",
         ),
     ],
