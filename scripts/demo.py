@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from hipporag_torch.config import build_dataset, build_memory, build_reader, compose, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table
+from hipporag_torch.console.rows import mostly_from, seeds_text
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.evaluation import Evaluation, evaluate
 from hipporag_torch.explanation import explain
@@ -85,24 +86,24 @@ def show_question(question: Question, ranking: Ranking, answer: Answer) -> None:
         f"[dim]{escape(answer.method)}; the right answer is {escape(' or '.join(question.answers))}[/]"
     )
     trace = ranking.trace
-    through = {p.passage_id: p.through for p in trace.passages} if trace else {}
+    traced = {passage.passage_id: passage for passage in trace.passages} if trace else {}
     rows = [
         [
             str(place),
             "✓" if passage.text in question.gold_texts else "",
             f"{score:.4f}",
             passage.text.partition("\n")[0],
-            ", ".join(phrase for phrase, _ in through.get(passage.id, ())[:3]),
+            ", ".join(phrase for phrase, _ in traced[passage.id].through[:3]) if passage.id in traced else "",
+            mostly_from(traced.get(passage.id)),
         ]
         for place, (passage, score) in enumerate(zip(ranking.passages, ranking.scores, strict=True), start=1)
     ]
-    console.print(table("", ["", "gold", "mass", "passage", "reached through"], rows, text_columns=5))
+    columns = ["", "gold", "mass", "passage", "reached through", "mostly from"]
+    console.print(table("", columns, rows, text_columns=6))
     if trace:
-        seeds = " · ".join(f"{seed.name} {seed.weight:.0%}" for seed in trace.seeds if seed.kind == "phrase")
-        console.print(f"[dim]route[/] {ranking.route}\n[dim]seeds[/] {escape(seeds)}")
+        console.print(f"[dim]route[/] {ranking.route}\n[dim]seeds[/] {escape(seeds_text(trace))}")
         for fact in trace.facts:
-            parts = (fact.triple.subject, fact.triple.predicate, fact.triple.object)
-            console.print(f"[dim]fact {fact.score:.2f}[/] {escape(' | '.join(parts))}")
+            console.print(f"[dim]fact {fact.score:.2f}[/] {escape(' | '.join(fact.fact.parts))}")
 
 
 def show_recall(results: Mapping[str, Evaluation]) -> None:

@@ -23,7 +23,7 @@ from hipporag_torch.retrievers.questions import check_call
 from hipporag_torch.types import TracedFact
 from hipporag_torch.viz.html import write_html
 from hipporag_torch.viz.png import draw_png, require_matplotlib
-from hipporag_torch.viz.text import percent
+from hipporag_torch.viz.text import of_own, percent, shares_text
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="explain")
@@ -100,7 +100,8 @@ def tree_of(explanation: Explanation) -> Tree:
     if found := [node for node in explanation.nodes if node.kind == "phrase" and node.seed_share]:
         seeds = route.add(_text("seeds"))
         for node in found:
-            seeds.add(_text(f"[cyan]{percent(node.seed_share):>7}[/]  {escape(node.label)}"))
+            given = f" [dim]({shares_text(node.sources)})[/]" if node.sources else ""
+            seeds.add(_text(f"[cyan]{percent(node.seed_share):>7}[/]  {escape(node.label)}{given}"))
     mass = {node.rank: node.mass_share for node in explanation.nodes}
     if explanation.passages:
         passages = route.add(_text("passages"))
@@ -115,9 +116,7 @@ def _text(markup: str) -> Text:
 
 
 def _fact(fact: TracedFact) -> str:
-    triple = fact.triple
-    predicate = f"[dim]{escape(triple.predicate)}[/]"
-    return f"[cyan]{fact.score:.3f}[/]  {escape(triple.subject)} {predicate} {escape(triple.object)}"
+    return f"[cyan]{fact.score:.3f}[/]  {escape(' | '.join(fact.fact.parts))}"
 
 
 def _add_passage(tree: Tree, found: ExplainedPassage, mass: float) -> None:
@@ -126,6 +125,8 @@ def _add_passage(tree: Tree, found: ExplainedPassage, mass: float) -> None:
     branch = tree.add(_text(f"[bold]{found.rank}[/]  [cyan]{figure:>7}[/]  {title}"))
     for phrase, flow in found.through:
         branch.add(_text(f"[cyan]{percent(flow):>7}[/]  through {escape(phrase)}"))
+    if found.sources:
+        branch.add(_text(f"[dim]of its mass, in %: {shares_text(of_own(found.sources))}[/]"))
     if found.restart and mass:
         branch.add(_text(f"[cyan]{percent(found.restart):>7}[/]  [dim]from its own seed[/]"))
 

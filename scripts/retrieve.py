@@ -12,13 +12,13 @@ from rich.markup import escape
 from hipporag_torch.config import build_dataset, build_models, conf_dir, flag, require_known_keys
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
 from hipporag_torch.console.reports import show_opened, warn_of_failed
-from hipporag_torch.console.rows import shortened
+from hipporag_torch.console.rows import mostly_from, seeds_text, shortened
 from hipporag_torch.console.usage import show_costs, show_usage
 from hipporag_torch.dry_run import run_costs
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.opening import fill, lacks_corpus, open_memory
 from hipporag_torch.retrievers.questions import check_call
-from hipporag_torch.types import Ranking
+from hipporag_torch.types import Ranking, Trace
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="retrieve")
@@ -68,26 +68,35 @@ def show(ranking: Ranking) -> None:
     console.print(f"\n[bold]{escape(ranking.question)}[/]  [dim]route {ranking.route}[/]")
     for number, thought in enumerate(ranking.thoughts, start=1):
         console.print(f"[dim]thought {number}:[/] {escape(thought)}", highlight=False, emoji=False)
-    through = {p.passage_id: p.through for p in ranking.trace.passages} if ranking.trace else {}
+    traced = {passage.passage_id: passage for passage in ranking.trace.passages} if ranking.trace else {}
     rows = [
         [
             str(place),
             f"{score:.4f}",
             shortened(passage.text, 160),
-            ", ".join(phrase for phrase, _ in through.get(passage.id, ())[:3]),
+            ", ".join(phrase for phrase, _ in traced[passage.id].through[:3]) if passage.id in traced else "",
+            mostly_from(traced.get(passage.id)),
         ]
         for place, (passage, score) in enumerate(zip(ranking.passages, ranking.scores, strict=True), start=1)
     ]
-    console.print(table("", ["", "score", "passage", "through"], rows, text_columns=4))
-    if ranking.trace and ranking.trace.facts:
-        facts = [
-            f"({f.triple.subject}; {f.triple.predicate}; {f.triple.object})"
-            for f in ranking.trace.facts
-            if f.kept
-        ]
-        console.print("facts: " + escape(", ".join(facts)), style="dim")
+    columns = ["", "score", "passage", "through", "mostly from"]
+    console.print(table("", columns, rows, text_columns=5))
+    if ranking.trace:
+        show_trace(ranking.trace)
     if ranking.reason:
         warn(shortened(ranking.reason, 300))
+
+
+def show_trace(trace: Trace) -> None:
+    """What the question named, the facts kept and the phrases that seed, where there are some."""
+    kept = [f"({'; '.join(traced.fact.parts)})" for traced in trace.facts if traced.kept]
+    for name, text in (
+        ("names", ", ".join(trace.linked)),
+        ("facts", ", ".join(kept)),
+        ("seeds", seeds_text(trace)),
+    ):
+        if text:
+            console.print(f"{name} {escape(text)}", style="dim", highlight=False, emoji=False)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,11 @@ def page(tmp_path: Path) -> Path:
         question=f"Who founded it? {TEXT}",
         route="graph",
         why="it walked",
-        facts=(TracedFact(Triple("ada vale", "founded", "northwind press"), 1.0, True),),
+        facts=(
+            TracedFact(
+                Triple("ada vale", "founded", "northwind press"), 1.0, True, ("ada vale", "northwind press")
+            ),
+        ),
         nodes=(*phrases, node),
         edges=(
             ExplainedEdge(phrases[0].id, phrases[1].id, 2.0, ("fact",), ("founded",)),

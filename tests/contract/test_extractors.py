@@ -8,16 +8,24 @@ from typing import get_args
 import pytest
 
 from hipporag_torch.extractors.none import NoExtractor
+from hipporag_torch.extractors.sentences import SentencesExtractor
 from hipporag_torch.extractors.spacy import SpacyExtractor
 from hipporag_torch.extractors.stored import StoredExtractor
 from hipporag_torch.protocols import Extractor
 from hipporag_torch.types import ExtractionStatus, Passage
 
-TEXTS = ["Ada Vale founded Northwind Press.", "Rye bread.", "北京位于中国。", "Not in the file."]
+TEXTS = [
+    "Ada Vale founded Northwind Press.",
+    "Rye bread.",
+    "北京位于中国。",
+    "Not in the file.",
+    "Ada Vale left Bergen.",
+]
 DOCS = [
     {"passage": TEXTS[2], "extracted_entities": ["北京"], "extracted_triples": [["北京", "位于", "中国"]]},
     {"passage": TEXTS[1], "extracted_entities": [], "extracted_triples": [["rye", None, "bread"], "no"]},
     {"passage": TEXTS[0], "extracted_entities": ["Ada Vale"], "extracted_triples": [["Ada", "is", "a"]]},
+    {"passage": TEXTS[4], "extracted_sentences": [[TEXTS[4], ["Ada Vale", "Bergen"]], ["", []]]},
 ]
 
 
@@ -27,12 +35,19 @@ def spacy_extractor() -> SpacyExtractor:
     return SpacyExtractor()
 
 
-@pytest.fixture(params=["stored", "none", "spacy"])
+@cache
+def sentences_extractor() -> SentencesExtractor:
+    return SentencesExtractor()
+
+
+@pytest.fixture(params=["stored", "none", "spacy", "sentences"])
 def extractor(request: pytest.FixtureRequest, tmp_path: Path) -> Extractor:
     if request.param == "none":
         return NoExtractor()
     if request.param == "spacy":
         return spacy_extractor()
+    if request.param == "sentences":
+        return sentences_extractor()
     path = tmp_path / "openie.json"
     path.write_text(json.dumps({"docs": DOCS}), encoding="utf-8")
     return StoredExtractor(path=path)
@@ -53,10 +68,12 @@ def test_record_shape(extractor: Extractor) -> None:
         assert extraction.status in get_args(ExtractionStatus)
         assert extraction.producer == extractor.producer != ""
         assert (extraction.status == "failed") == bool(extraction.reason)
-        assert extraction.status != "failed" or not extraction.triples
+        assert extraction.status != "failed" or not (extraction.triples or extraction.sentences)
         assert all(count > 0 for count in extraction.dropped.values())
-        parts = [part for t in extraction.triples for part in (t.subject, t.predicate, t.object)]
+        parts = [part for triple in extraction.triples for part in triple.parts]
+        parts += [part for sentence, names in extraction.sentences for part in (*sentence.parts, *names)]
         assert all(isinstance(part, str) and part.strip() for part in [*parts, *extraction.entities])
+        assert all(len(names) == len(set(names)) for _, names in extraction.sentences)
 
 
 def test_no_passages(extractor: Extractor) -> None:

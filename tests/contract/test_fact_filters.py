@@ -6,9 +6,12 @@ from hipporag_torch.chat import ChatReply, Prompt
 from hipporag_torch.fact_filters import KeepAllFacts, LLMFactFilter
 from hipporag_torch.llms.scripted import ScriptedChatModel
 from hipporag_torch.protocols import FactFilter
-from hipporag_torch.types import Triple
+from hipporag_torch.types import Fact, Sentence, Triple
 
-FACTS = [Triple("ada vale", "founded", "northwind press"), Triple("bergen", "lies in", "norway")]
+FACTS: list[Fact] = [
+    Triple("ada vale", "founded", "northwind press"),
+    Sentence("Bergen | Bjørgvin lies in Norway."),
+]
 
 
 def chooses(prompt: Prompt) -> str:

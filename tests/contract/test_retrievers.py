@@ -17,6 +17,7 @@ from hipporag_torch.llms.scripted import ScriptedChatModel
 from hipporag_torch.protocols import Progress, Retriever, no_progress
 from hipporag_torch.retrievers.bm25 import BM25Retriever
 from hipporag_torch.retrievers.dense import DenseRetriever
+from hipporag_torch.retrievers.dense_bm25 import DenseBM25Retriever
 from hipporag_torch.retrievers.hipporag import HippoRAGRetriever
 from hipporag_torch.types import Document, Extraction, Passage, Ranking, Route, Triple
 
@@ -69,14 +70,17 @@ def thinks(prompt: Prompt) -> str:
     return [f"Surely {question}", f"Tell me {question}", "So the answer is: bread"][len(told.splitlines())]
 
 
-@pytest.fixture(params=["hipporag", "dense", "bm25", "ircot"])
+KINDS = {"dense": DenseRetriever, "dense_bm25": DenseBM25Retriever}
+
+
+@pytest.fixture(params=["hipporag", "dense", "bm25", "dense_bm25", "ircot"])
 def make(request: pytest.FixtureRequest, index: Index) -> Make:
     """A way to make the retriever; `options` are for those that have them."""
 
     def made(over: Index = index, **options: Any) -> Retriever:
         if request.param == "bm25":
             return BM25Retriever(index=over)
-        kind = DenseRetriever if request.param == "dense" else HippoRAGRetriever
+        kind = KINDS.get(request.param, HippoRAGRetriever)
         plain = kind(index=over, embedder=EMBEDDER, **options)
         if request.param == "ircot":
             return IRCoTRetriever(retriever=plain, llm=ScriptedChatModel(replies=thinks), max_steps=4)
@@ -144,7 +148,7 @@ def test_batch_size_changes_nothing(make: Make, batch_size: int) -> None:
 
 
 @pytest.mark.parametrize("batch_size", [0, -1])
-@pytest.mark.parametrize("retriever", [HippoRAGRetriever, DenseRetriever])
+@pytest.mark.parametrize("retriever", [HippoRAGRetriever, DenseRetriever, DenseBM25Retriever])
 def test_batch_size_below_1_is_refused(index: Index, retriever: type, batch_size: int) -> None:
     with pytest.raises(ConfigError, match=f"retriever.batch_size must be at least 1, got {batch_size}"):
         retriever(index=index, embedder=EMBEDDER, batch_size=batch_size)
@@ -211,7 +215,12 @@ def test_asking_for_a_trace_changes_nothing_else(make: Make) -> None:
 
 def test_what_it_reads_is_stated(make: Make) -> None:
     retriever = make()
-    expected = {HippoRAGRetriever: "graph", DenseRetriever: "vectors", BM25Retriever: "texts"}
+    expected = {
+        HippoRAGRetriever: "graph",
+        DenseRetriever: "vectors",
+        DenseBM25Retriever: "vectors",
+        BM25Retriever: "texts",
+    }
     assert retriever.reads == expected.get(type(retriever), "graph")
 
 

@@ -12,10 +12,12 @@ Run = Callable[..., Any]
 def write_rules(path: Path, extracted: Mapping[tuple[str, str], list[list[str]]]) -> Path:
     """Entities and triples for every passage of `extracted`; those of the ferry's are no JSON at first.
 
-    The filter keeps the first fact, thoughts end at once, and the reader says Norway.
+    Every question names Northwind Press, the filter keeps the first fact, thoughts end at once, and the
+    reader says Norway.
     """
     rules: list[dict[str, Any]] = [
         {"contains": ["Named entities", "ferry"], "reply": "Sorry?", "times": 1},
+        {"contains": ["Names in this question:"], "reply": {"entities": ["Northwind Press"]}},
         {"contains": ["Facts:"], "reply": {"useful": [1]}},
         {"contains": ["Thoughts so far:"], "reply": "So the answer is: Norway"},
         {"contains": ["Question:"], "reply": "Bergen lies in Norway.\nAnswer: Norway"},

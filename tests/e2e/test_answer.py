@@ -66,17 +66,19 @@ def test_all_roles_share_a_model_and_show_what_they_took(
         f"index.path={index}",
         *scripted,
         f"questions.path={tmp_path / 'questions.txt'}",
+        "linker=llm",
         "fact_filter=llm",
         "ircot=on",
         f"hydra.run.dir={tmp_path / 'out'}",
     )
     assert (done.status, done.err) == (0, "")
+    assert calls(done, "linking") == (2, 0)
     assert calls(done, "filter") == (2, 0)
     assert calls(done, "reading") == (4, 0), "a thought and an answer for each"
     rows = rows_of(tmp_path / "out" / "answers.jsonl")
     assert [row["id"] for row in rows] == ["0", "1"]
     assert rows[0]["retrieval"]["thoughts"] == ["So the answer is: Norway"]
-    assert rows[0]["retrieval"]["usage"]["calls"] == 2
+    assert rows[0]["retrieval"]["usage"]["calls"] == 3
 
 
 def test_a_role_has_a_model_of_its_own(
@@ -94,7 +96,7 @@ def test_a_role_has_a_model_of_its_own(
         f"hydra.run.dir={tmp_path / 'out'}",
     )
     assert (done.status, done.err) == (0, "")
-    assert "dense:filter_kept_none" in done.out
+    assert "graph:filter_kept_none" in done.out
     assert "Norway" in done.out
 
 
@@ -128,14 +130,14 @@ def test_streaming_on_a_terminal_shows_the_reply_as_it_comes(
     assert "Bergen lies in Norway.\r\nAnswer: Norway" in shown.decode()
 
 
-ROLES = ["fact_filter=llm", "ircot=on"]
+ROLES = ["linker=llm", "fact_filter=llm", "ircot=on"]
 
 
 @pytest.mark.parametrize(
     ("script", "overrides", "named"),
     [
-        ("answer", [ASK, *ROLES], {"filter": 3, "thoughts": 2, "reading": 1}),
-        ("retrieve", [ASK, *ROLES], {"filter": 3, "thoughts": 2}),
+        ("answer", [ASK, *ROLES], {"linking": 3, "filter": 3, "thoughts": 2, "reading": 1}),
+        ("retrieve", [ASK, *ROLES], {"linking": 3, "filter": 3, "thoughts": 2}),
         ("explain", [ASK, "fact_filter=llm"], {"filter": 1}),
         ("evaluate", ["dataset.path={small}", "reader=llm"], {"reading": 3}),
         ("retrieve", [ASK], {}),
@@ -161,7 +163,7 @@ def test_a_dry_run_counts_asks_and_writes_nothing(
     assert (done.status, done.err) == (0, "")
     rows = [line.split() for line in done.out.splitlines()]
     assert {
-        row[0]: int(row[1]) for row in rows if row and row[0] in ("filter", "thoughts", "reading")
+        row[0]: int(row[1]) for row in rows if row and row[0] in ("linking", "filter", "thoughts", "reading")
     } == named
     assert ("no language model would be asked" in done.out) == (not named)
     assert bytes_of(tmp_path) == before

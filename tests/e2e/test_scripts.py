@@ -176,12 +176,12 @@ def test_retrieve_one_question(run_script: Run, stated: list[str], tmp_path: Pat
     (ranking,) = rows_of(tmp_path, "rankings.jsonl")
     assert (ranking["question"], ranking["route"]) == (question, "graph")
     assert len(ranking["passages"]) == len(ranking["scores"]) == 2
-    assert ranking["passages"][0]["text"] == "Ada Vale\nAda Vale founded Northwind Press in Bergen."
-    assert ranking["passages"][0]["sources"][0]["metadata"] == {"title": "Ada Vale"}
+    found = {p["text"]: p["sources"][0]["metadata"] for p in ranking["passages"]}
+    assert found["Ada Vale\nAda Vale founded Northwind Press in Bergen."] == {"title": "Ada Vale"}
     assert question in done.out
     assert "route graph" in done.out
     assert "northwind press" in done.out
-    assert "(ada vale; founded; northwind press)" in done.out.replace("\n", " ")
+    assert "ada vale | founded | northwind press" in done.out.replace("\n", " ")
 
 
 def test_retrieve_a_list_of_questions(fork_script: Run, stated: list[str], tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_help_shows_how_to_call_it(fork_script: Run, script: str) -> None:
     done = fork_script(script, "--help")
     assert_quiet(done)
     assert f"python scripts/{script}.py " in done.out
-    assert ("retriever: bm25, dense, hipporag" in done.out) == (script != "compare")
+    assert ("retriever: bm25, dense, dense_bm25, hipporag" in done.out) == (script != "compare")
     assert "hydra.run.dir" not in done.out
 
 

@@ -1,4 +1,4 @@
-"""`graph=reference text=reference` against the reference implementation's own outputs on musique_train."""
+"""`graph=reference text=reference seeding=reference` against the reference's own outputs on musique_train."""
 
 import json
 from dataclasses import dataclass
@@ -61,6 +61,7 @@ def run(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
             f"extractor.path={musique / EXTRACTIONS}",
             "text=reference",
             "graph=reference",
+            "seeding=reference",
             f"runtime.cache_dir={cache_dir}",
             "runtime.device=cpu",
         ],

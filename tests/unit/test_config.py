@@ -22,6 +22,7 @@ from hipporag_torch.config import (
     build_embedder,
     build_kept_embedder,
     build_memory,
+    build_study,
     compose,
     conf_dir,
     embedder_settings,
@@ -41,8 +42,9 @@ CONF = conf_dir()
 PRIMARIES = sorted(path.stem for path in CONF.glob("*.yaml"))
 # What the composition root passes in by itself.
 PASSED_IN = {
-    "retriever": {"index", "embedder", "seeding", "fact_filter", "ppr"},
+    "retriever": {"index", "embedder", "seeding", "linker", "fact_filter", "ppr"},
     "extractor": {"llm"},
+    "linker": {"llm"},
     "fact_filter": {"llm"},
     "ircot": {"retriever", "llm"},
     "reader": {"embedder", "llm"},
@@ -155,7 +157,7 @@ def test_every_key_is_explained_where_it_stands(path: Path) -> None:
             explained = False
 
 
-@pytest.mark.parametrize("primary", ["evaluate", "retrieve", "compare", "index"])
+@pytest.mark.parametrize("primary", ["evaluate", "retrieve", "compare", "index", "study"])
 def test_unknown_top_level_key(primary: str) -> None:
     with pytest.raises(ConfigError, match=f"unknown key nonsense; {primary} takes .*"):
         require_known_keys(compose(primary, ["+nonsense=1"]), primary)
@@ -205,7 +207,8 @@ def test_mandatory_key_that_is_not_set(build: Any, key: str, overrides: list[str
     [
         ("ppr.damping=2.0", r"ppr.damping must lie between 0 and 1, both excluded, got 2.0"),
         ("text.content_id=crc", r"text.content_id must be one of sha256, md5, got 'crc'"),
-        ("seeding.linking_top_k=0", r"seeding.linking_top_k must be at least 1"),
+        ("seeding.num_facts=0", r"seeding.num_facts must be at least 1"),
+        ("linker.min_cosine=0", r"linker.min_cosine must be above 0 and at most 1, got 0"),
         ("graph.synonym_threshold=-1.0", r"graph.synonym_threshold"),
         ("embedder.dim=0", r"embedder.dim must be at least 1, got 0"),
         ("runtime.device=tpu", r"device must be auto, cpu, cuda or cuda:N, got 'tpu'"),
@@ -221,7 +224,9 @@ def test_value_out_of_range_is_one_plain_sentence(override: str, message: str) -
     assert "instantiat" not in str(caught.value)
 
 
-@pytest.mark.parametrize("override", ["ppr.damping=abc", "ppr.damping=null", "graph.synonym_cap=many"])
+@pytest.mark.parametrize(
+    "override", ["ppr.damping=abc", "ppr.damping=null", "graph.synonym_cap=many", "linker.min_cosine=null"]
+)
 def test_value_of_another_type_names_its_group(override: str) -> None:
     with pytest.raises(ConfigError, match=override.split(".")[0]):
         build_memory(compose("evaluate", small(override))).retriever  # noqa: B018
@@ -395,6 +400,18 @@ def test_an_index_builds_nothing_but_a_plain_embedder_of_ours(settings: Any, mes
     cfg = compose("retrieve", small())
     with pytest.raises(ConfigError, match=message):
         build_kept_embedder(cfg, json.dumps(settings), HashingEmbedder().identity, Path("some_index"))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "study").glob("*.yaml")))
+def test_every_variant_of_a_study_can_be_built(name: str) -> None:
+    study = build_study(compose("study", [f"study={name}"]))
+    # All that are drawn from a box state the same keys.
+    drawn = [variant for variant in study.variants if variant.drawn][:1]
+    for variant in [*(variant for variant in study.variants if not variant.drawn), *drawn]:
+        cfg = compose("study", [f"study={name}", *variant.overrides])
+        require_known_keys(cfg, "study")
+        for group in ("seeding", "ppr", "graph", "linker", "retriever"):
+            instantiate(cfg[group])
 
 
 def test_importing_the_composition_root_is_light() -> None:

@@ -5,7 +5,9 @@ import pytest
 from rich.console import Console
 
 from hipporag_torch.console import clean_errors, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.console.rows import mostly_from, seeds_text
 from hipporag_torch.errors import ConfigError, HippoRAGError
+from hipporag_torch.types import Trace, TracedPassage, TracedSeed
 
 
 def test_errors_of_the_library_become_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,3 +73,23 @@ def test_only_warnings_of_third_parties_show(monkeypatch: pytest.MonkeyPatch) ->
         "hipporag_torch.indexer chats",
         "hipporag_torch.indexer warns",
     ]
+
+
+def test_seeds_are_listed_with_their_sources() -> None:
+    seeds = (
+        TracedSeed("phrase", "oslo", 0.19, (("facts", 0.07), ("entities", 0.12))),
+        TracedSeed("phrase", "norway", 0.03, (("facts", 0.03),)),
+        TracedSeed("phrase", "bergen", 0.01, (("facts", 0.01),)),
+        TracedSeed("passage", "p1", 0.2, (("passages", 0.2),)),
+        TracedSeed("phrase", "saltby", 0.004, (("facts", 0.004),)),
+    )
+    shown = seeds_text(Trace(seeds=seeds), most=2)
+    assert shown == "oslo 19% (entities 12, facts 7) · norway 3% (facts 3) · 2 more"
+    assert seeds_text(Trace(seeds=seeds)).endswith("bergen 1% (facts 1) · 1 more")
+    assert seeds_text(Trace()) == ""
+
+
+def test_what_most_of_a_passages_mass_comes_from() -> None:
+    passage = TracedPassage("p", 0.2, 0.0, (), (("facts", 0.05), ("entities", 0.15)))
+    assert mostly_from(passage) == "entities 75%"
+    assert mostly_from(None) == ""

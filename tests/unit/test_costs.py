@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hipporag_torch.chat import Usage
-from hipporag_torch.costs import Typical, filter_usage, reading_usage, thoughts_usage
+from hipporag_torch.costs import Typical, filter_usage, linking_usage, reading_usage, thoughts_usage
 from hipporag_torch.datasets.asked import Asked, read_questions
 from hipporag_torch.errors import ConfigError, DatasetError, InputError
 from hipporag_torch.extractors.openie import OpenIEExtractor
@@ -16,6 +16,7 @@ from hipporag_torch.types import Passage, Triple
 
 # Tokens are words: the system's two, the labels' one each, and what the fields hold.
 FILTER = PromptTemplate("f", "1", "You choose.", "Q {question} F {facts}")
+LINK = PromptTemplate("l", "1", "You name.", "Q {question}")
 THINK = PromptTemplate("t", "1", "You think.", "Q {question} P {passages} T {thoughts}")
 READ = PromptTemplate("r", "1", "You read.", "Q {question} P {passages}")
 ASKED = ["Who is it?", "Where?"]
@@ -36,6 +37,11 @@ def test_a_filter_is_asked_once_for_each_retrieval() -> None:
     usage = filter_usage(model(), FILTER, ASKED, TYPICAL, num_facts=2, max_tokens=7, retrievals=3)
     # A fact's line has six words: "1. a | b | c".
     assert usage == Usage(6, 3 * (2 * (2 + 2 + 12) + 3 + 1), 42)
+
+
+def test_a_linker_is_asked_once_for_each_retrieval() -> None:
+    usage = linking_usage(model(), LINK, ASKED, max_tokens=7, retrievals=3)
+    assert usage == Usage(6, 3 * (2 * (2 + 1) + 3 + 1), 42)
 
 
 def test_a_thought_comes_between_two_retrievals() -> None:

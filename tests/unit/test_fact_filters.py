@@ -17,7 +17,8 @@ from hipporag_torch.indexer import Indexer
 from hipporag_torch.llms.scripted import ScriptedChatModel
 from hipporag_torch.protocols import Progress, no_progress
 from hipporag_torch.retrievers.hipporag import HippoRAGRetriever
-from hipporag_torch.types import Document, Extraction, FilterDecision, Passage, Triple
+from hipporag_torch.retrievers.seeding import ReferenceSeeding
+from hipporag_torch.types import Document, Extraction, Fact, FilterDecision, Passage, Sentence, Triple
 
 FACTS = [
     Triple("ada vale", "founded", "northwind press"),
@@ -66,7 +67,7 @@ class FoundedExtractor:
         return [Extraction(triples=(FACTS[0],)) for _ in passages]
 
 
-def decided(reply: str | ChatReply, shown: Sequence[Triple] = FACTS, **options: Any) -> FilterDecision:
+def decided(reply: str | ChatReply, shown: Sequence[Fact] = FACTS, **options: Any) -> FilterDecision:
     model = ScriptedChatModel(replies=lambda prompt: reply)
     (decision,) = LLMFactFilter(llm=model, **options).select(["Who founded it?"], [shown])
     return decision
@@ -126,6 +127,53 @@ def test_the_model_sees_the_question_and_the_numbered_facts() -> None:
 def test_choices(choices: list[Any], kept: tuple[int, ...], dropped: dict[str, int]) -> None:
     decision = decided(useful(*choices))
     assert (decision.kept, decision.error, decision.dropped) == (kept, "", dropped)
+
+
+MIXED = [
+    Triple("bergen", "lies in", "norway"),
+    Sentence("Ada Vale founded Northwind Press."),
+    Sentence('The sign read "a | b|c",\nin red.'),
+    Sentence("2. Bundesliga is a league."),
+    Sentence("Tove Lund | maps | glaciers"),
+]
+
+
+def test_a_sentence_is_shown_as_its_text_on_a_line_of_its_own() -> None:
+    model = WatchedModel(replies=lambda prompt: useful(3))
+    (decision,) = LLMFactFilter(llm=model).select(["What was red?"], [MIXED])
+    assert model.asked[0][-1].text.partition("Facts:\n")[2].splitlines() == [
+        "1. bergen | lies in | norway",
+        "2. Ada Vale founded Northwind Press.",
+        '3. The sign read "a | b|c", in red.',
+        "4. 2. Bundesliga is a league.",
+        "5. Tove Lund | maps | glaciers",
+    ]
+    assert decision.kept == (2,)
+
+
+@pytest.mark.parametrize(
+    ("choice", "row"),
+    [
+        ("bergen | lies in | norway", 0),
+        ("Ada Vale founded Northwind Press.", 1),
+        ("2. ada vale  founded NORTHWIND press.", 1),
+        ('The sign read "a | b|c", in red.', 2),
+        ('3) The sign read "a|b | c",\nin red.', 2),
+        ("2. Bundesliga is a league.", 3),
+        ("4. 2. Bundesliga is a league.", 3),
+        ("Tove Lund | maps | glaciers", 4),
+        (["Tove Lund", "maps", "glaciers"], 4),
+    ],
+)
+def test_sentences_are_chosen_by_their_text_among_triples(choice: Any, row: int) -> None:
+    decision = decided(useful(choice), MIXED)
+    assert (decision.kept, decision.error, decision.dropped) == ((row,), "", {})
+
+
+@pytest.mark.parametrize("choice", ["Ada Vale founded Northwind Press", 'The sign read "a', "Bundesliga"])
+def test_a_part_of_a_sentence_is_no_choice(choice: str) -> None:
+    decision = decided(useful(choice), MIXED)
+    assert (decision.kept, decision.error, decision.dropped) == ((), "", {"not_shown": 1})
 
 
 @pytest.mark.parametrize(
@@ -229,7 +277,12 @@ def test_a_ranking_tells_what_its_filter_cost_and_dropped() -> None:
     index = indexer.add(indexer.empty(), [Document("Ada Vale founded Northwind Press.")])[0]
     replies = {"Who founded it?": useful(1, 8, 1), "Ada Vale?": ChatReply("", "error", error="timed out")}
     model = ScriptedChatModel(replies=lambda prompt: replies[prompt[-1].text.split("\n")[0][10:]])
-    retriever = HippoRAGRetriever(index=index, embedder=embedder, fact_filter=LLMFactFilter(llm=model))
+    retriever = HippoRAGRetriever(
+        index=index,
+        embedder=embedder,
+        seeding=ReferenceSeeding(),
+        fact_filter=LLMFactFilter(llm=model),
+    )
     asked, failed, unlike = retriever.retrieve(["Who founded it?", "Ada Vale?", "qqq zzz"], top_k=1)
     assert (asked.route, asked.dropped) == ("graph", {"out_of_range": 1, "repeated": 1})
     assert asked.usage == Usage(

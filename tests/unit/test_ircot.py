@@ -53,9 +53,14 @@ class TableRetriever:
         route = self._routes.get(question, "graph")
         passages = tuple(Passage(id_, f"Text of {id_}.") for id_, _ in found)
         walked = Trace(
-            facts=(TracedFact(Triple(question, "r", "o"), 1.0, True),),
-            seeds=(TracedSeed("phrase", question, 1.0),),
-            passages=tuple(TracedPassage(id_, score, 0.0, ((question, score),)) for id_, score in found),
+            facts=(TracedFact(Triple(question, "r", "o"), 1.0, True, (question, "o")),),
+            seeds=(TracedSeed("phrase", question, 1.0, (("facts", 1.0),)),),
+            passages=tuple(
+                TracedPassage(id_, score, 0.0, ((question, score),), (("facts", score),))
+                for id_, score in found
+            ),
+            linked=(question,),
+            entities_from="question",
         )
         return Ranking(
             question,
@@ -216,7 +221,8 @@ def test_the_trace_shows_every_step_and_each_passage_where_it_scored_best() -> N
     trace = ranking.trace
     assert trace is not None
     assert [seed.name for seed in trace.seeds] == [QUESTION]
-    assert [fact.triple.subject for fact in trace.facts] == [QUESTION]
+    assert [fact.ends[0] for fact in trace.facts] == [QUESTION]
+    assert (trace.linked, trace.entities_from) == ((QUESTION,), "question")
     assert [(p.passage_id, p.mass, p.through[0][0]) for p in trace.passages] == [
         ("bridge", 0.3, QUESTION),
         ("hanne", 0.25, DRAWN),

@@ -14,6 +14,7 @@ FIELDS = {
     "entities": {"passage"},
     "filter": {"question", "facts"},
     "ircot": {"question", "passages", "thoughts"},
+    "question_entities": {"question"},
     "reader": {"question", "passages"},
     "reader_long": {"question", "passages"},
     "reader_multihop": {"question", "passages"},
@@ -47,7 +48,7 @@ def test_every_prompt_is_whole(name: str) -> None:
     prompt = load_prompt(name)
     assert prompt.label == f"{name}-{prompt.version}-{prompt.digest[:8]}"
     assert re.fullmatch(r"[0-9]+", prompt.version)
-    assert len(prompt.examples) == (2 if name in ("filter", "ircot") else 1)
+    assert len(prompt.examples) == (2 if name in ("filter", "ircot", "question_entities") else 1)
     turns = prompt.messages(**dict.fromkeys(prompt.fields, "x"))
     roles = ["system", *["user", "assistant"] * len(prompt.examples), "user"]
     assert [turn.role for turn in turns] == roles
@@ -69,6 +70,8 @@ def test_examples_are_replies_that_the_parser_takes_whole() -> None:
     useful = Wanted("useful", (), lambda value: type(value) is int)
     chosen = [parse_json_reply(reply, "stop", useful).items for reply in replies("filter")]
     assert chosen == [(2, 4), ()]
+    asked = [parse_json_reply(reply, "stop", ENTITIES).items for reply in replies("question_entities")]
+    assert asked == [("the Pellow Bridge", "Jon Pellow"), ()]
 
 
 @pytest.mark.parametrize("name", sorted(set(READER_PROMPTS.values())))

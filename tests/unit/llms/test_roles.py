@@ -50,7 +50,7 @@ def test_other_settings_are_another_model() -> None:
     for role in ROLES:
         models.get(role).reply(ASK)
     assert models.num_loaded == 2
-    assert {role: model.calls for role, model in make.made.items()} == {"extraction": 2, "filter": 1}
+    assert {role: model.calls for role, model in make.made.items()} == {"extraction": 3, "filter": 1}
 
 
 def test_one_budget_for_all_roles_and_the_cache_is_free(tmp_path: Path) -> None:
@@ -105,7 +105,12 @@ def test_roles_of_a_config(tmp_path: Path) -> None:
         models.get(role)
     assert models.num_loaded == 1
     models = build_models(compose("answer", [*common, *equal, "filter_llm.model=other"]))
-    assert [models.get(role).identity.model for role in ROLES] == ["scripted", "other", "scripted"]
+    assert [models.get(role).identity.model for role in ROLES] == [
+        "scripted",
+        "scripted",
+        "other",
+        "scripted",
+    ]
     assert models.num_loaded == 2
 
 
