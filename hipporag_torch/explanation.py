@@ -193,11 +193,12 @@ def _phrases(
         for phrase, flow in passage.through:
             passed_on[phrase] = passed_on.get(phrase, 0.0) + flow
     seeds = {seed.name: seed for seed in trace.seeds if seed.kind == "phrase"}
-    ends = [end for fact in trace.facts if fact.kept for end in fact.ends]
+    ends = [end for fact in trace.facts if fact.kept and fact.score >= _LEAST_SEED for end in fact.ends]
     strongest = [phrase for passage in passages for phrase, _ in passage.through]
     shown = [phrase for phrase, seed in seeds.items() if seed.weight >= _LEAST_SEED]
+    weak = [phrase for phrase in seeds if phrase in passed_on]
     others = sorted(
-        {*ends, *strongest, *seeds} - {*shown}, key=lambda phrase: (-passed_on.get(phrase, 0.0), phrase)
+        {*ends, *strongest, *weak} - {*shown}, key=lambda phrase: (-passed_on.get(phrase, 0.0), phrase)
     )
     shown += others[: max(0, max_phrases - len(shown))]
     nodes: list[ExplainedNode] = []

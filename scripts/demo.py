@@ -19,12 +19,15 @@ from hipporag_torch.viz.html import write_html
 from hipporag_torch.viz.png import draw_png
 
 VARIANTS: Mapping[str, Sequence[str]] = {
-    "graph, triples by spaCy": [],
-    "graph, triples by hand": ["extractor=sample"],
+    "graph, sentences by spaCy": [],
+    "graph, triples by spaCy": ["extractor=spacy", "graph=default"],
+    "graph, triples by hand": ["extractor=sample", "graph=default"],
     "dense": ["retriever=dense"],
     "BM25": ["retriever=bm25"],
 }
 KS = (1, 2, 5, 10)
+# Facts that weigh less are only counted.
+LEAST_TELLING = 0.02
 
 
 def main(overrides: Sequence[str]) -> None:
@@ -102,8 +105,10 @@ def show_question(question: Question, ranking: Ranking, answer: Answer) -> None:
     console.print(table("", columns, rows, text_columns=6))
     if trace:
         console.print(f"[dim]route[/] {ranking.route}\n[dim]seeds[/] {escape(seeds_text(trace))}")
-        for fact in trace.facts:
+        telling = [fact for fact in trace.facts if fact.score >= LEAST_TELLING]
+        for fact in telling:
             console.print(f"[dim]fact {fact.score:.2f}[/] {escape(' | '.join(fact.fact.parts))}")
+        console.print(f"[dim]{len(trace.facts) - len(telling)} other facts weigh next to nothing[/]")
 
 
 def show_recall(results: Mapping[str, Evaluation]) -> None:

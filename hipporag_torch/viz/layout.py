@@ -32,6 +32,8 @@ from hipporag_torch.viz.text import of_own, percent, wrap
 
 # More would crowd the column.
 MAX_FACTS = 8
+# What rounds to 0 where scores are written.
+LEAST_SCORE = 0.0005
 _COLUMN_WIDTH = {"facts": 290.0, "seeds": 240.0, "bridges": 240.0, "passages": 340.0}
 _TITLES = {
     "facts": "facts like the question",
@@ -93,9 +95,10 @@ def fact_key(number: int) -> str:
 
 
 def shown_facts(explanation: Explanation) -> list[tuple[int, TracedFact]]:
-    """The facts that get a box, with their places: those kept, or without any those considered."""
+    """The facts that get a box, with their places: those kept that weigh something, or else all."""
     facts = list(enumerate(explanation.facts))
-    return ([(i, fact) for i, fact in facts if fact.kept] or facts)[:MAX_FACTS]
+    telling = [(i, fact) for i, fact in facts if fact.kept and fact.score >= LEAST_SCORE]
+    return (telling or facts)[:MAX_FACTS]
 
 
 def _columns(explanation: Explanation) -> dict[str, list[_Item]]:

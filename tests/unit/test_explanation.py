@@ -262,13 +262,19 @@ def test_phrases_on_the_way_are_bounded_passages_and_seeds_are_not(index: Index,
     assert [len(p.through) for p in explain(index, ranking, phrases_per_passage=1).passages] == [1, 1]
 
 
-def test_phrases_that_hardly_seed_have_to_find_room(index: Index, ranking: Ranking) -> None:
+def test_phrases_that_hardly_seed_are_shown_where_they_passed_mass_on_and_find_room(
+    index: Index, ranking: Ranking
+) -> None:
     assert ranking.trace
     ada, presses, passage_seed = ranking.trace.seeds
-    hardly = replace(presses, weight=0.0009, sources=(("facts", 0.0009),))
-    weak = replace(ranking, trace=replace(ranking.trace, seeds=(ada, hardly, passage_seed)))
-    assert "northwind presses" not in {node.label for node in explain(index, weak, max_nodes=1).nodes}
-    node = next(node for node in explain(index, weak).nodes if node.label == "northwind presses")
+    idle = replace(presses, weight=0.0009, sources=(("facts", 0.0009),))
+    passing = replace(idle, name="northwind press")
+    weak = replace(ranking, trace=replace(ranking.trace, seeds=(ada, idle, passing, passage_seed)))
+    labels = [node.label for node in explain(index, weak, max_nodes=3).nodes]
+    assert labels == ["ada vale", ADA, BERGEN]
+    shown = {node.label: node for node in explain(index, weak).nodes}
+    assert "northwind presses" not in shown
+    node = shown["northwind press"]
     assert (node.seed_share, node.sources) == (0.0009, (("facts", 0.0009),))
 
 
