@@ -101,7 +101,7 @@ def show_question(question: Question, ranking: Ranking, answer: Answer) -> None:
         ]
         for place, (passage, score) in enumerate(zip(ranking.passages, ranking.scores, strict=True), start=1)
     ]
-    columns = ["", "gold", "mass", "passage", "reached through", "mostly from"]
+    columns = ["", "gold", "score", "passage", "reached through", "mostly from"]
     console.print(table("", columns, rows, text_columns=6))
     if trace:
         console.print(f"[dim]route[/] {ranking.route}\n[dim]seeds[/] {escape(seeds_text(trace))}")

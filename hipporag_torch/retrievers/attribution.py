@@ -22,30 +22,25 @@ def source_masses(
     edges: of a reset r that sums to 1, 1 − d·r(nodes without edges) is left. Sources differ in that, so each
     walk is scaled back by what it had left, and all of them by what the joint walk had.
     """
-    without_edges = graph.degree == 0
-    totals = torch.stack([source.weight.sum(1) for source in sources])
-    shares = totals / totals.sum(0)
-    masses, left = [], []
-    for source, total, share in zip(sources, totals, shares, strict=True):
-        rows = total.nonzero()[:, 0]
-        mass = source.weight.new_zeros(len(total), graph.num_passages)
-        lost = torch.zeros_like(total)
-        if len(rows):
-            alone = SeedSource(
-                source.name, source.node_idx[rows], source.weight[rows] / total[rows].unsqueeze(1)
-            )
-            reset = reset_of([alone], num_nodes=graph.num_nodes)
-            walked = personalized_pagerank(graph.walk, reset, options)
-            mass[rows] = walked[:, graph.num_phrases :]
-            lost[rows] = options.damping * reset[:, without_edges].sum(1)
-        left.append(share * (1 - lost))
-        masses.append(mass)
-    scale = torch.stack(left) / torch.stack(left).sum(0)
-    return torch.stack(masses) * scale.unsqueeze(2)
+    resets = [reset_of([source], num_nodes=graph.num_nodes) for source in sources]
+    # Nodes outermost in memory, as PageRank wants them; a source's rows stand together.
+    reset = torch.cat([each.T for each in resets], 1).T
+    total = reset.sum(1)
+    rows = total.nonzero()[:, 0]
+    walked = personalized_pagerank(graph.walk, reset if len(rows) == len(total) else reset[rows], options)
+    mass = reset.new_zeros(len(total), graph.num_passages)
+    mass[rows] = walked[:, graph.num_phrases :]
+    left = total - options.damping * reset[:, graph.degree == 0].sum(1)
+    left = left.view(len(sources), -1)
+    return mass.view(len(sources), -1, graph.num_passages) * (left / left.sum(0)).unsqueeze(2)
 
 
 def power_mean(
     source_mass: Float32[Tensor, "sources queries passages"], exponent: float
 ) -> Float32[Tensor, "queries passages"]:
-    """(Σ mass^e)^(1/e) over the sources: their sum for e = 1; the less e, the more several sources count."""
-    return source_mass.pow(exponent).sum(0).pow(1 / exponent)
+    """The power mean of what the sources give, times their number: their sum for e = 1, and at most that.
+
+    The less e is, the more a passage loses that one source reaches and the others do not; one to which all
+    give the same keeps its mass.
+    """
+    return source_mass.pow(exponent).mean(0).pow(1 / exponent).mul(len(source_mass))

@@ -31,6 +31,7 @@ from hipporag_torch.retrievers.seeding import (
     ConsideredFacts,
     Evidence,
     Seeding,
+    SeedSource,
     reset_of,
 )
 from hipporag_torch.retrievers.trace import QuestionWalk, trace_question
@@ -180,21 +181,15 @@ class HippoRAGRetriever:
         self, evidence: Evidence, routes: Sequence[Route], best: TopK, *, trace: bool
     ) -> dict[int, QuestionWalk]:
         """Put the passages that walks lead to into `best`; the walks by their rows, to be traced."""
-        graph = self._index.graph
         walking = [row for row, route in enumerate(routes) if walked(route)]
         if not walking:
             return {}
         rows = torch.tensor(walking, device=best.idx.device)
         sources = self._seeding.sources(self._index, evidence.select(rows))
-        mass = personalized_pagerank(graph.walk, reset_of(sources, num_nodes=graph.num_nodes), self._ppr)
-        scores = mass[:, graph.num_phrases :].contiguous()
-        exponent = self._seeding.start_exponent
-        source_mass = source_masses(graph, sources, self._ppr) if trace or exponent < 1 else None
-        if source_mass is not None and exponent < 1:
-            scores = power_mean(source_mass, exponent)
+        scores, mass, source_mass = self._masses(sources, trace=trace)
         found = stable_topk(scores, best.idx.shape[1])
         best.idx[rows], best.scores[rows] = found.idx, found.scores
-        if source_mass is None or not trace:
+        if mass is None or source_mass is None:
             return {}
         of_found = source_mass.gather(2, found.idx.expand(len(sources), -1, -1))
         return {
@@ -207,6 +202,23 @@ class HippoRAGRetriever:
             )
             for i, row in enumerate(walking)
         }
+
+    def _masses(
+        self, sources: Sequence[SeedSource], *, trace: bool
+    ) -> tuple[
+        Float32[Tensor, "queries passages"],
+        Float32[Tensor, "queries nodes"] | None,
+        Float32[Tensor, "sources queries passages"] | None,
+    ]:
+        """The passages' scores, the mass of the joint walk and that of each source's; only what is needed."""
+        graph, exponent = self._index.graph, self._seeding.start_exponent
+        source_mass = source_masses(graph, sources, self._ppr) if trace or exponent < 1 else None
+        if source_mass is not None and exponent < 1 and not trace:
+            return power_mean(source_mass, exponent), None, source_mass
+        mass = personalized_pagerank(graph.walk, reset_of(sources, num_nodes=graph.num_nodes), self._ppr)
+        if source_mass is not None and exponent < 1:
+            return power_mean(source_mass, exponent), mass, source_mass
+        return mass[:, graph.num_phrases :].contiguous(), mass, source_mass
 
 
 def _kept(decisions: Sequence[FilterDecision], facts: ConsideredFacts) -> Bool[Tensor, "queries facts"]:

@@ -25,7 +25,7 @@ _SCORES = 8_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class BlendedSeeding:
-    """Facts, the question's entities and passages, each a distribution over nodes of its own, added up.
+    """Facts, the question's entities and passages, each a distribution over nodes (docs/blended.md).
 
     facts: every fact is scored by its cosine, standardised over all facts, plus `bm25_weight` times its
         BM25 score, standardised likewise; facts with neither a positive cosine nor a shared word are not
@@ -42,9 +42,9 @@ class BlendedSeeding:
     fact_pairs: whether a fact may score by how well it fits together with one of the 20 best: two facts that
         share a phrase, or a synonym of one, both score (a + b) / |x + y|, if that is more; a and b are
         their own scores, x and y their unit vectors.
-    start_exponent: above 0 and at most 1, e in (Σ mass of each source's walk ^ e) ^ (1/e), which ranks the
-        passages. 1 is one walk from all sources; less takes a walk for each, and favours passages that
-        several of them reach.
+    start_exponent: above 0 and at most 1; e in the power mean of what each source gives to a passage's mass,
+        which ranks the passages. 1 ranks by the mass of one walk from all sources; less takes a walk for
+        each, and favours passages that several of them reach.
     """
 
     num_facts: int = 10
@@ -55,7 +55,7 @@ class BlendedSeeding:
     share_entities: float = 1 / 3
     share_passages: float = 1 / 3
     fact_pairs: bool = False
-    start_exponent: float = 1.0
+    start_exponent: float = 0.5
 
     def __post_init__(self) -> None:
         if self.num_facts < 1:

@@ -57,7 +57,7 @@ def test_a_source_of_nodes_without_edges_keeps_only_what_does_not_flow_on(index:
 
 
 def test_a_power_mean_favours_what_several_sources_reach():
-    """(√0.5 + √0.1)² and (√0.3 + √0.3)²: 1.05 and 1.2; their sums are equal."""
+    """2·((√0.5 + √0.1) / 2)² and 2·((√0.3 + √0.3) / 2)²; their sums are equal."""
     masses = torch.tensor([[[0.5, 0.3]], [[0.1, 0.3]]])
-    assert power_mean(masses, 0.5).tolist() == [pytest.approx([0.6 + 2 * 0.05**0.5, 1.2])]
+    assert power_mean(masses, 0.5).tolist() == [pytest.approx([(0.6 + 2 * 0.05**0.5) / 2, 0.6])]
     torch.testing.assert_close(power_mean(masses, 1.0), masses.sum(0))

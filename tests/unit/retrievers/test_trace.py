@@ -32,7 +32,9 @@ def index(index_of: Callable[..., Index]) -> Index:
 
 
 @pytest.fixture(
-    scope="module", params=[BlendedSeeding(num_facts=5), ReferenceSeeding()], ids=["blended", "reference"]
+    scope="module",
+    params=[BlendedSeeding(num_facts=5, start_exponent=1.0), ReferenceSeeding()],
+    ids=["blended", "reference"],
 )
 def rankings(index: Index, request: pytest.FixtureRequest) -> list[Ranking]:
     retriever = HippoRAGRetriever(
