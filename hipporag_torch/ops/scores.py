@@ -1,8 +1,13 @@
 """Rescaling of scores, one row per question."""
 
+import math
+
 import torch
 from jaxtyping import Float32
 from torch import Tensor
+
+ROUNDING = 1e-6
+"""A product of two unit vectors that is really 0 comes out as less than this, differently in each batch."""
 
 
 def minmax(
@@ -20,3 +25,14 @@ def minmax(
     high = (scores.amax(1) if highest is None else highest).unsqueeze(1)
     spread = high - low
     return torch.where(spread > 0, (scores - low) / spread, torch.ones_like(scores))
+
+
+def standardised(scores: Float32[Tensor, "queries items"]) -> Float32[Tensor, "queries items"]:
+    """(score − mean) / standard deviation per row; 0 where scores differ by no more than rounding."""
+    num_items = scores.shape[1]
+    if num_items < 2:
+        return torch.zeros_like(scores)
+    centred = scores - scores.mean(1, keepdim=True)
+    # Several times faster than torch.std, which updates a running mean.
+    std = torch.linalg.vector_norm(centred, dim=1, keepdim=True) / math.sqrt(num_items - 1)
+    return torch.where(std > ROUNDING, centred.div_(std), 0.0)

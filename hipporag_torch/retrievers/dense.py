@@ -10,8 +10,8 @@ from hipporag_torch.retrievers.questions import (
     check_batch_size,
     check_call,
     check_embedder,
-    embed_questions,
     nothing_found,
+    question_blocks,
     rankings_of,
 )
 from hipporag_torch.types import Ranking, Route
@@ -34,14 +34,11 @@ class DenseRetriever:
         check_call(questions, top_k)
         if not self._index.passages:
             return nothing_found(questions, "none:empty_index")
-        if not questions:
-            return []
-        (vectors,) = embed_questions(self._embedder, questions, ["question_to_passage"])
-        vectors = vectors.to(self._index.passage_emb.device)
         rankings: list[Ranking] = []
-        for start in range(0, len(questions), self._batch_size):
-            block = slice(start, start + self._batch_size)
-            best = table_topk(self._index.passage_emb, vectors[block], top_k)
-            routes: list[Route] = ["dense:requested"] * len(best.idx)
-            rankings += rankings_of(self._index, questions[block], TopK(best.scores, best.idx), routes)
+        for block, (vectors,) in question_blocks(
+            self._index, self._embedder, questions, ["question_to_passage"], self._batch_size
+        ):
+            best = table_topk(self._index.passage_emb, vectors, top_k)
+            routes: list[Route] = ["dense:requested"] * len(block)
+            rankings += rankings_of(self._index, block, TopK(best.scores, best.idx), routes)
         return rankings

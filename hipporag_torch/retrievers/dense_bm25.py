@@ -8,6 +8,7 @@ import torch
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
+from hipporag_torch.ops.scores import standardised
 from hipporag_torch.ops.topk import dot_scores, stable_topk
 from hipporag_torch.protocols import Embedder, Reads
 from hipporag_torch.retrievers.bm25 import BM25Retriever
@@ -15,11 +16,10 @@ from hipporag_torch.retrievers.questions import (
     check_batch_size,
     check_call,
     check_embedder,
-    embed_questions,
     nothing_found,
+    question_blocks,
     rankings_of,
 )
-from hipporag_torch.retrievers.seeding.standardise import standardised
 from hipporag_torch.types import Ranking, Route
 
 
@@ -60,16 +60,11 @@ class DenseBM25Retriever:
         check_call(questions, top_k)
         if not self._index.passages:
             return nothing_found(questions, "none:empty_index")
-        if not questions:
-            return []
-        (vectors,) = embed_questions(self._embedder, questions, ["question_to_passage"])
-        vectors = vectors.to(self._index.passage_emb.device)
         rankings: list[Ranking] = []
-        for start in range(0, len(questions), self._batch_size):
-            block = questions[start : start + self._batch_size]
-            scores = standardised(
-                dot_scores(self._index.passage_emb, vectors[start : start + self._batch_size])
-            )
+        for block, (vectors,) in question_blocks(
+            self._index, self._embedder, questions, ["question_to_passage"], self._batch_size
+        ):
+            scores = standardised(dot_scores(self._index.passage_emb, vectors))
             lexical = torch.stack([self._bm25.scores(question) for question in block]).to(scores.device)
             best = stable_topk(scores + self._bm25_weight * standardised(lexical), top_k)
             routes: list[Route] = ["dense_bm25:requested"] * len(block)

@@ -22,8 +22,8 @@ from hipporag_torch.retrievers.questions import (
     check_batch_size,
     check_call,
     check_embedder,
-    embed_questions,
     nothing_found,
+    question_blocks,
     rankings_of,
 )
 from hipporag_torch.retrievers.seeding import (
@@ -80,18 +80,15 @@ class HippoRAGRetriever:
         check_call(questions, top_k)
         if not self._index.passages:
             return nothing_found(questions, "none:empty_index")
-        if not questions:
-            return []
-        device = self._index.passage_emb.device
-        to_fact, to_passage = embed_questions(
-            self._embedder, questions, ["question_to_fact", "question_to_passage"]
-        )
         rankings: list[Ranking] = []
-        for start in range(0, len(questions), self._batch_size):
-            block = slice(start, start + self._batch_size)
-            rankings += self._retrieve_block(
-                questions[block], to_fact[block].to(device), to_passage[block].to(device), top_k, trace
-            )
+        for block, (to_fact, to_passage) in question_blocks(
+            self._index,
+            self._embedder,
+            questions,
+            ["question_to_fact", "question_to_passage"],
+            self._batch_size,
+        ):
+            rankings += self._retrieve_block(block, to_fact, to_passage, top_k, trace)
         return rankings
 
     def _retrieve_block(

@@ -1,6 +1,6 @@
 """What every retriever does with its questions first, and with its scores last."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jaxtyping import Float32
 from torch import Tensor
@@ -57,6 +57,19 @@ def embed_questions(
         if instruction not in by_instruction:
             by_instruction[instruction] = embedded(embedder, questions, role)
     return [by_instruction[embedder.instruction(role)] for role in roles]
+
+
+def question_blocks(
+    index: Index, embedder: Embedder, questions: Sequence[str], roles: Sequence[Role], batch_size: int
+) -> Iterator[tuple[Sequence[str], list[Float32[Tensor, "queries dim"]]]]:
+    """`batch_size` questions at a time, with their vectors for each role, on the index's device."""
+    if not questions:
+        return
+    device = index.passage_emb.device
+    vectors = [emb.to(device) for emb in embed_questions(embedder, questions, roles)]
+    for start in range(0, len(questions), batch_size):
+        block = slice(start, start + batch_size)
+        yield questions[block], [emb[block] for emb in vectors]
 
 
 def rankings_of(

@@ -12,12 +12,12 @@ from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
 from hipporag_torch.lexical import lexical_tokens, token_rows
 from hipporag_torch.ops.ragged import Ragged
+from hipporag_torch.ops.scores import ROUNDING, standardised
 from hipporag_torch.ops.topk import dot_scores, stable_topk
 from hipporag_torch.retrievers.seeding.equal_ends import summed_over_phrases
-from hipporag_torch.retrievers.seeding.evidence import ROUNDING, ConsideredFacts, Evidence
+from hipporag_torch.retrievers.seeding.evidence import ConsideredFacts, Evidence
 from hipporag_torch.retrievers.seeding.fact_pairs import best_of_pairs
 from hipporag_torch.retrievers.seeding.sources import SeedSource, passage_source
-from hipporag_torch.retrievers.seeding.standardise import standardised
 
 # Scores of facts held at once, at most.
 _SCORES = 8_000_000

@@ -7,9 +7,6 @@ from torch import Tensor
 
 from hipporag_torch.ops.ragged import Ragged
 
-ROUNDING = 1e-6
-"""A product of two unit vectors that is really 0 comes out as less than this, differently in each batch."""
-
 
 @dataclass(frozen=True, eq=False)
 class ConsideredFacts:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
-from hipporag_torch.ops.scores import minmax
+from hipporag_torch.ops.scores import ROUNDING, minmax
 from hipporag_torch.ops.topk import stable_topk, table_topk
 from hipporag_torch.retrievers.seeding.equal_ends import equal_ends
-from hipporag_torch.retrievers.seeding.evidence import ROUNDING, ConsideredFacts, Evidence
+from hipporag_torch.retrievers.seeding.evidence import ConsideredFacts, Evidence
 from hipporag_torch.retrievers.seeding.sources import SeedSource, passage_source
 
 

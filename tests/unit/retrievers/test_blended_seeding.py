@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.index import Index
 from hipporag_torch.ops.ragged import Ragged
+from hipporag_torch.ops.scores import standardised
 from hipporag_torch.retrievers.seeding import (
     BlendedSeeding,
     ConsideredFacts,
@@ -20,7 +21,6 @@ from hipporag_torch.retrievers.seeding import (
     reset_of,
 )
 from hipporag_torch.retrievers.seeding.equal_ends import summed_over_phrases
-from hipporag_torch.retrievers.seeding.standardise import standardised
 
 IndexOf = Callable[..., Index]
 FACTS = {
