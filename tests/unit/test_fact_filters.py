@@ -1,7 +1,7 @@
 """Recognition memory, by nobody and by a scripted model. Exact: every choice, and what becomes of it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipporag_torch.chat import Accept, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.chat import ChatReply, Prompt, Usage
 from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.errors import BudgetError, ConfigError
 from hipporag_torch.fact_filters import KeepAllFacts, LLMFactFilter
@@ -20,6 +20,8 @@ from hipporag_torch.retrievers.hipporag import HippoRAGRetriever
 from hipporag_torch.retrievers.seeding import ReferenceSeeding
 from hipporag_torch.types import Document, Extraction, Fact, FilterDecision, Passage, Sentence, Triple
 
+from ..watched_model import WatchedModel
+
 FACTS = [
     Triple("ada vale", "founded", "northwind press"),
     Triple("bergen", "lies in", "norway"),
@@ -27,36 +29,6 @@ FACTS = [
     Triple("tove lund", "maps", "glaciers"),
 ]
 LINES = "1. ada vale | founded | northwind press\n2. bergen | lies in | norway"
-
-
-class WatchedModel(ScriptedChatModel):
-    """Remembers the schema and the limit it was given, and which replies were accepted."""
-
-    seen_schema: Mapping[str, Any] | None = None
-    seen_max_tokens: int | None = None
-    accepted: Mapping[int, bool] = {}
-
-    def reply(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        accept: Accept = accept_all,
-        progress: Progress = no_progress,
-    ) -> list[ChatReply]:
-        self.seen_schema, self.seen_max_tokens = schema, max_tokens
-        verdicts: dict[int, bool] = {}
-
-        def watched(number: int, reply: ChatReply) -> bool:
-            verdicts[number] = accept(number, reply)
-            return verdicts[number]
-
-        replies = super().reply(
-            prompts, schema=schema, max_tokens=max_tokens, accept=watched, progress=progress
-        )
-        self.accepted = verdicts
-        return replies
 
 
 class FoundedExtractor:

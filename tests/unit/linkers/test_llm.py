@@ -1,51 +1,24 @@
 """A question's entities by a scripted model, and once by a server."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hipporag_torch.chat import Accept, ChatReply, Prompt, Usage, accept_all
+from hipporag_torch.chat import ChatReply, Prompt, Usage
 from hipporag_torch.errors import BudgetError, ConfigError
 from hipporag_torch.index import Index
 from hipporag_torch.linkers import Links, LLMLinker
 from hipporag_torch.linkers.resolution import row_lists
 from hipporag_torch.llms.openai import OpenAIChatModel
 from hipporag_torch.llms.scripted import ScriptedChatModel
-from hipporag_torch.protocols import Progress, no_progress
 
 from ...llm_stub import Request, Response, StubServer, completion, failure
+from ...watched_model import WatchedModel
 from .conftest import WatchedEmbedder, named
 
 ASKED = "Names in this question:\n\n"
-
-
-class WatchedModel(ScriptedChatModel):
-    """Remembers the schema and the limit it was given, and which replies were accepted."""
-
-    seen_schema: Mapping[str, Any] | None = None
-    seen_max_tokens: int | None = None
-    accepted: Mapping[int, bool] = {}
-
-    def reply(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        accept: Accept = accept_all,
-        progress: Progress = no_progress,
-    ) -> list[ChatReply]:
-        self.seen_schema, self.seen_max_tokens = schema, max_tokens
-        self.accepted = verdicts = {}
-
-        def watched(number: int, reply: ChatReply) -> bool:
-            verdicts[number] = accept(number, reply)
-            return verdicts[number]
-
-        return super().reply(prompts, schema=schema, max_tokens=max_tokens, accept=watched, progress=progress)
 
 
 def entities(*names: Any) -> str:
