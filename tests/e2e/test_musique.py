@@ -72,12 +72,24 @@ def test_numbers_of_the_reference(
     expected: dict[str, float],
     tolerance: float,
 ) -> None:
-    done = run_script("evaluate", *overrides, f"retriever={retriever}", f"hydra.run.dir={tmp_path}")
+    chosen = [f"retriever={retriever}", "seeding=reference"]
+    done = run_script("evaluate", *overrides, *chosen, f"hydra.run.dir={tmp_path}")
     assert done.status == 0, done.err
     metrics = json.loads((tmp_path / "metrics.json").read_text("utf-8"))
     assert {name: metrics[name] for name in expected} == pytest.approx(expected, abs=tolerance)
     assert metrics["questions_scored"] == 100
     assert metrics["gold"]["absent"] == 0
+
+
+def test_the_default_seeding_and_graph_reach_more_than_the_reference(
+    run_script: Callable[..., Any], overrides: list[str], tmp_path: Path
+) -> None:
+    """Less a question or so than docs/blended.md says: vectors differ in their last bits between machines."""
+    done = run_script("evaluate", *overrides, "graph=default", f"hydra.run.dir={tmp_path}")
+    assert done.status == 0, done.err
+    metrics = json.loads((tmp_path / "metrics.json").read_text("utf-8"))
+    least = {"recall@1": 0.3292, "recall@2": 0.49, "recall@5": 0.75, "recall@10": 0.835}
+    assert {name for name, value in least.items() if metrics[name] < value} == set()
 
 
 def memory_after(overrides: list[str], *batches: Sequence[Document]) -> HippoRAG:

@@ -181,7 +181,7 @@ def test_retrieve_one_question(run_script: Run, stated: list[str], tmp_path: Pat
     assert question in done.out
     assert "route graph" in done.out
     assert "northwind press" in done.out
-    assert "(ada vale; founded; northwind press)" in done.out.replace("\n", " ")
+    assert "(ada vale; founded; northwind press)" in " ".join(done.out.split())
 
 
 def test_retrieve_a_list_of_questions(fork_script: Run, stated: list[str], tmp_path: Path) -> None:
