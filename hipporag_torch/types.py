@@ -334,11 +334,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A corpus with questions about it. Gold labels serve evaluation alone."""
+    """A corpus with questions about it. Gold labels serve evaluation alone.
+
+    `origin` says where it came from (a path, or a repository and its commit, and a fingerprint), for the
+    record of a run; JSON-like.
+    """
 
     name: str
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
 
 def walked(route: Route) -> bool:
