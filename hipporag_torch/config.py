@@ -7,14 +7,12 @@ In a notebook: `memory = build_memory(compose("retrieve", ["extractor=none"]))`.
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import hydra
 import torch
-from hydra.errors import InstantiationException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from platformdirs import user_cache_path
@@ -25,13 +23,22 @@ from hipporag_torch.embedders.cache import EmbeddingCache
 from hipporag_torch.embedders.cached import CachedEmbedder
 from hipporag_torch.embedders.device import resolved_device
 from hipporag_torch.embedders.none import NoEmbedder
-from hipporag_torch.errors import ConfigError, HippoRAGError
+from hipporag_torch.errors import ConfigError
 from hipporag_torch.evaluation.variants import Study
 from hipporag_torch.extractors.none import NoExtractor
 from hipporag_torch.graph_construction import AnyGraphOptions
 from hipporag_torch.hipporag import HippoRAG, MakeRetriever
 from hipporag_torch.index import Index
 from hipporag_torch.indexer import Indexer
+from hipporag_torch.instantiation import (
+    build,
+    build_with,
+    conf_dir,
+    plain_errors,
+    require_among,
+    require_parameters,
+    takes_part,
+)
 from hipporag_torch.ircot import retrieve_once
 from hipporag_torch.linkers import Linker
 from hipporag_torch.llms.cache import ReplyCache, ReplyCaches
@@ -52,13 +59,6 @@ def _choose(flag: Any, then: Any, otherwise: Any) -> Any:
 OmegaConf.register_new_resolver("if", _choose, replace=True)
 
 
-def conf_dir() -> Path:
-    """The folder of configs: inside an installed package, beside it in a checkout."""
-    package = Path(__file__).resolve().parent
-    inside = package / "conf"
-    return inside if inside.is_dir() else package.parent / "conf"
-
-
 def compose(primary: str, overrides: Sequence[str] = ()) -> DictConfig:
     """The config that `scripts/<primary>.py` would run with, given its command-line overrides."""
     with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
@@ -71,12 +71,12 @@ def require_known_keys(cfg: DictConfig, primary: str) -> None:
     entries = [entry for entry in own.get("defaults", []) if isinstance(entry, DictConfig)]
     # A group that a role has for itself, as llm@filter_llm, stands in the config under the latter name.
     groups = [str(name).rpartition("@")[2] for entry in entries for name in entry]
-    _require_among(cfg, {str(key) for key in [*own, *groups]} - {"defaults", "hydra"}, primary)
+    require_among(cfg, {str(key) for key in [*own, *groups]} - {"defaults", "hydra"}, primary)
     for group, node in cfg.items_ex(resolve=False):
         if not isinstance(node, DictConfig):
             continue
         if "_target_" in node:
-            _require_parameters(node, str(group))
+            require_parameters(node, str(group))
         elif str(group).endswith("_llm"):
             raise ConfigError(
                 f"{group} has no model of its own yet; choose its kind first: llm@{group}=openai"
@@ -84,7 +84,7 @@ def require_known_keys(cfg: DictConfig, primary: str) -> None:
         else:
             nodes = [OmegaConf.load(path) for path in sorted((conf_dir() / str(group)).glob("*.yaml"))]
             known = {str(key) for known_node in [*nodes, own.get(str(group), {})] for key in known_node}
-            _require_among(node, known, str(group), prefix=f"{group}.")
+            require_among(node, known, str(group), prefix=f"{group}.")
 
 
 def flag(cfg: DictConfig, key: str) -> bool:
@@ -110,7 +110,7 @@ def stated_groups(overrides: Sequence[str]) -> frozenset[str]:
 
 def build_dataset(cfg: DictConfig) -> LocalDataset:
     """The data set that `cfg.dataset` describes, not yet read."""
-    return _build(cfg, "dataset")
+    return build(cfg, "dataset")
 
 
 def build_models(cfg: DictConfig) -> ChatModels:
@@ -122,14 +122,14 @@ def build_models(cfg: DictConfig) -> ChatModels:
         role: f"{role}_llm" if cfg.get(f"{role}_llm") else "llm" for role in ROLES if cfg.get("llm")
     }
     limits = cfg.get("budget", {})
-    budget = _build(cfg, "budget") if limits else None
+    budget = build(cfg, "budget") if limits else None
     limited = any(value is not None for key, value in limits.items() if not str(key).startswith("_"))
     return ChatModels(
         settings={
             role: json.dumps(OmegaConf.to_container(cfg[group], resolve=False), sort_keys=True)
             for role, group in groups.items()
         },
-        make=lambda role: _build(cfg, groups[role]),
+        make=lambda role: build(cfg, groups[role]),
         budget=budget if limited else None,
         caches=build_reply_caches(cfg),
     )
@@ -163,12 +163,7 @@ def build_memory(cfg: DictConfig, models: ChatModels | None = None) -> HippoRAG:
 
 def what_is_read(cfg: DictConfig) -> Reads:
     """What the retriever of `cfg` needs of an index: texts, vectors, or the graph."""
-    return _build(cfg, "retriever").func.reads
-
-
-def takes_part(cfg: DictConfig, group: str, part: str) -> bool:
-    """Whether what `cfg.<group>` describes takes a part, such as `llm`, that the config cannot name."""
-    return part in inspect.signature(get_object(cfg[group]["_target_"])).parameters
+    return build(cfg, "retriever").func.reads
 
 
 def build_make_retriever(
@@ -177,26 +172,26 @@ def build_make_retriever(
     """Index → retriever, as `cfg` describes it; of the shared parts it gets those that it takes."""
     models = models or build_models(cfg)
     device = resolved_device(cfg.runtime.device)
-    make_retriever = _build(cfg, "retriever")
+    make_retriever = build(cfg, "retriever")
     if make_retriever.func.reads != "texts":
         check_vectors(embedder.identity)
     takes = inspect.signature(make_retriever.func).parameters
-    parts: dict[str, Any] = {name: _build(cfg, name) for name in ("seeding", "ppr") if name in takes}
+    parts: dict[str, Any] = {name: build(cfg, name) for name in ("seeding", "ppr") if name in takes}
     if "fact_filter" in takes:
-        parts["fact_filter"] = _build_with(
+        parts["fact_filter"] = build_with(
             cfg, "fact_filter", {"llm": lambda: models.get("filter", derived=True)}
         )
     if "linker" in takes and parts["seeding"].wants_links:
         parts["linker"] = build_linker(cfg, models)
     if "embedder" in takes:
         parts["embedder"] = embedder
-    around = _build(cfg, "ircot") if "ircot" in cfg else retrieve_once
+    around = build(cfg, "ircot") if "ircot" in cfg else retrieve_once
     thinker = {"llm": models.get("reading", derived=True)} if thinks(cfg) else {}
 
     def retriever_over(index: Index) -> Retriever:
-        with _plain_errors(cfg, "retriever"):
+        with plain_errors(cfg, "retriever"):
             found = make_retriever(index=index.to(device), **parts)
-        with _plain_errors(cfg, "ircot"):
+        with plain_errors(cfg, "ircot"):
             return around(retriever=found, **thinker)
 
     return retriever_over
@@ -204,14 +199,14 @@ def build_make_retriever(
 
 def build_seeding(cfg: DictConfig) -> Seeding:
     """The seeding of `cfg.seeding`."""
-    return _build(cfg, "seeding")
+    return build(cfg, "seeding")
 
 
 def build_linker(cfg: DictConfig, models: ChatModels | None = None) -> Linker:
     """The linker of `cfg.linker`; with the model for linking, if it asks one."""
     models = models or build_models(cfg)
     # Where a model thinks, its thoughts become questions, and these tell of passages.
-    return _build_with(cfg, "linker", {"llm": lambda: models.get("linking", derived=thinks(cfg))})
+    return build_with(cfg, "linker", {"llm": lambda: models.get("linking", derived=thinks(cfg))})
 
 
 def thinks(cfg: DictConfig) -> bool:
@@ -221,23 +216,23 @@ def thinks(cfg: DictConfig) -> bool:
 
 def build_text(cfg: DictConfig) -> TextOptions:
     """The text options of `cfg.text`."""
-    return _build(cfg, "text")
+    return build(cfg, "text")
 
 
 def build_graph_options(cfg: DictConfig) -> AnyGraphOptions:
     """The graph options of `cfg.graph`."""
-    return _build(cfg, "graph")
+    return build(cfg, "graph")
 
 
 def build_extractor(cfg: DictConfig, models: ChatModels | None = None) -> Extractor:
     """The extractor of `cfg.extractor`; with the model for extraction, if it asks one."""
     models = models or build_models(cfg)
-    return _build_with(cfg, "extractor", {"llm": lambda: models.get("extraction")})
+    return build_with(cfg, "extractor", {"llm": lambda: models.get("extraction")})
 
 
 def build_chunker(cfg: DictConfig) -> Chunker:
     """The chunker of `cfg.chunker`."""
-    return _build(cfg, "chunker")
+    return build(cfg, "chunker")
 
 
 def build_reader(cfg: DictConfig, memory: HippoRAG, models: ChatModels | None = None) -> Reader:
@@ -249,12 +244,12 @@ def build_reader(cfg: DictConfig, memory: HippoRAG, models: ChatModels | None = 
         "embedder": lambda: memory.embedder,
         "llm": lambda: models.get("reading", derived=derived),
     }
-    return _build_with(cfg, "reader", offered)
+    return build_with(cfg, "reader", offered)
 
 
 def build_embedder(cfg: DictConfig) -> Embedder:
     """The embedder of `cfg.embedder`, with the cache of `cfg.runtime` around it unless that is off."""
-    embedder = _build(cfg, "embedder")
+    embedder = build(cfg, "embedder")
     cache = build_cache(cfg)
     return embedder if cache is None else CachedEmbedder(embedder=embedder, cache=cache)
 
@@ -333,12 +328,12 @@ def _is_plain(value: Any) -> bool:
 def build_benchmark(cfg: DictConfig) -> Any:
     """The benchmark of `cfg.benchmark`, on the device and with the threads of `cfg.runtime`."""
     use_threads(cfg)
-    return _build(cfg, "benchmark")(device=resolved_device(cfg.runtime.device))
+    return build(cfg, "benchmark")(device=resolved_device(cfg.runtime.device))
 
 
 def build_study(cfg: DictConfig) -> Study:
     """The study of `cfg.study`, with the variants that it draws."""
-    return _build(cfg, "study")
+    return build(cfg, "study")
 
 
 def use_threads(cfg: DictConfig) -> None:
@@ -351,60 +346,3 @@ def use_threads(cfg: DictConfig) -> None:
             f"runtime.threads must be at least 1, or null for PyTorch's own choice, got {threads!r}"
         )
     torch.set_num_threads(threads)
-
-
-def _build(cfg: DictConfig, group: str, *, partial: bool = False) -> Any:
-    """What `cfg.<group>` describes; the library's own errors come through as they are.
-
-    partial: give something that makes it, once it has the parts that the config cannot name.
-    """
-    node = cfg[group]
-    _require_parameters(node, group)
-    if missing := sorted(OmegaConf.missing_keys(node)):
-        folder, choice = ("llm", f"llm@{group}") if group.endswith("_llm") else (group, group)
-        options = sorted(path.stem for path in (conf_dir() / folder).glob("*.yaml"))
-        choose = f", or choose another {choice}: {', '.join(options)}" if len(options) > 1 else ""
-        raise ConfigError(f"{missing[0]} is not set; give it as {missing[0]}=VALUE{choose}")
-    try:
-        return hydra.utils.instantiate(node, **({"_partial_": True} if partial else {}))
-    except InstantiationException as error:
-        if isinstance(error.__cause__, HippoRAGError):
-            raise error.__cause__ from None
-        raise _not_built(cfg, group, error.__cause__ or error) from error
-
-
-def _build_with(cfg: DictConfig, group: str, offered: Mapping[str, Callable[[], Any]]) -> Any:
-    """The same, with those of the parts `offered` that it takes; the others are not made."""
-    taken = [name for name in offered if takes_part(cfg, group, name)]
-    if not taken:
-        return _build(cfg, group)
-    make = _build(cfg, group, partial=True)
-    parts = {name: offered[name]() for name in taken}
-    with _plain_errors(cfg, group):
-        return make(**parts)
-
-
-@contextmanager
-def _plain_errors(cfg: DictConfig, group: str) -> Iterator[None]:
-    """As Hydra's, for what is not called by it: a value of the wrong type is one sentence."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise _not_built(cfg, group, error) from error
-
-
-def _not_built(cfg: DictConfig, group: str, cause: BaseException) -> ConfigError:
-    return ConfigError(f"{group} could not be built from {OmegaConf.to_container(cfg[group])}: {cause}")
-
-
-def _require_parameters(node: DictConfig, group: str) -> None:
-    parameters = inspect.signature(get_object(node["_target_"])).parameters
-    _require_among(node, parameters, group, prefix=f"{group}.")
-
-
-def _require_among(node: DictConfig, known: Collection[str], owner: str, *, prefix: str = "") -> None:
-    given = [str(key) for key in node if not str(key).startswith("_")]
-    if unknown := [prefix + key for key in given if key not in known]:
-        raise ConfigError(
-            f"unknown key {', '.join(unknown)}; {owner} takes {', '.join(sorted(known)) or 'no keys'}"
-        )
