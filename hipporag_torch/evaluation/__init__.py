@@ -4,7 +4,8 @@ from hipporag_torch.evaluation.answers import read_answers
 from hipporag_torch.evaluation.compare import Comparison, QuestionPair, compare_runs, compare_table
 from hipporag_torch.evaluation.files import read_run, write_run
 from hipporag_torch.evaluation.gold import GoldCoverage, check_gold
-from hipporag_torch.evaluation.run import Evaluation, QuestionRow, evaluate, retrieval_depth
+from hipporag_torch.evaluation.rows import QuestionRow
+from hipporag_torch.evaluation.run import Evaluation, evaluate, retrieval_depth
 
 __all__ = [
     "Comparison",

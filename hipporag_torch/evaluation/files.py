@@ -7,15 +7,17 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hipporag_torch.chat import Usage
 from hipporag_torch.errors import InputError
 from hipporag_torch.evaluation.gold import GoldCoverage
-from hipporag_torch.evaluation.run import Evaluation, QuestionRow
+from hipporag_torch.evaluation.rows import QuestionRow
+from hipporag_torch.evaluation.run import Evaluation
 
 METRICS = "metrics.json"
 PREDICTIONS = "predictions.jsonl"
 _OWN_KEYS = ("routes", "gold")
 
-Record = TypeVar("Record", QuestionRow, GoldCoverage)
+Record = TypeVar("Record", QuestionRow, GoldCoverage, Usage)
 
 
 def write_run(directory: str | Path, evaluation: Evaluation, *, extra: Mapping[str, Any]) -> None:
@@ -36,7 +38,7 @@ def write_run(directory: str | Path, evaluation: Evaluation, *, extra: Mapping[s
     summary = {**own, **extra}
     # The summary comes last: where it stands, the run is complete.
     contents = {
-        PREDICTIONS: "".join(_encode(asdict(row), PREDICTIONS) + "\n" for row in evaluation.rows),
+        PREDICTIONS: "".join(row_line(row, PREDICTIONS) for row in evaluation.rows),
         METRICS: _encode(summary, METRICS, indent=2) + "\n",
     }
     folder = Path(directory)
@@ -64,7 +66,7 @@ def read_run(directory: str | Path) -> Evaluation:
     # Not splitlines(): U+2028 and its like stand unescaped inside the strings.
     lines = _read(folder / PREDICTIONS).split("\n")
     rows = tuple(
-        _question_row(line, f"{folder / PREDICTIONS}, line {number}")
+        row_from(line, f"{folder / PREDICTIONS}, line {number}")
         for number, line in enumerate(lines, start=1)
         if line
     )
@@ -74,10 +76,22 @@ def read_run(directory: str | Path) -> Evaluation:
     return Evaluation(metrics=metrics, rows=rows, routes=summary["routes"], gold=gold)
 
 
-def _question_row(line: str, place: str) -> QuestionRow:
+def row_line(row: QuestionRow, name: str) -> str:
+    """A row as a line of the file `name`, with its end. Raises `InputError` for what JSON cannot hold."""
+    return _encode(asdict(row), name) + "\n"
+
+
+def row_from(line: str, place: str) -> QuestionRow:
+    """The row of a line. Raises `InputError` that names `place` for anything else."""
     values = _decode(line, place)
-    lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
-    return _record(QuestionRow, values | lists, place)
+    values |= {key: _tuples(value) for key, value in values.items() if isinstance(value, list)}
+    if isinstance(values.get("usage"), dict):
+        values["usage"] = _record(Usage, values["usage"], f"{place}, usage")
+    return _record(QuestionRow, values, place)
+
+
+def _tuples(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_tuples(value) if isinstance(value, list) else value for value in values)
 
 
 def _record(kind: type[Record], values: Mapping[str, Any], place: str) -> Record:

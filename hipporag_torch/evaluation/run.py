@@ -1,39 +1,32 @@
 """A run: every question of a data set through a retriever, and how well its gold was found."""
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypedDict
 
 from hipporag_torch.errors import BackendError, InputError
 from hipporag_torch.evaluation.answers import require_answers
+from hipporag_torch.evaluation.distances import gold_steps
 from hipporag_torch.evaluation.gold import GoldCoverage, check_gold, document_title
-from hipporag_torch.evaluation.metrics import all_recall_at, exact_match, recall_at, reciprocal_rank, token_f1
+from hipporag_torch.evaluation.rows import Given, QuestionRow, gold_of, row_of, seeds_of
+from hipporag_torch.index import Index
 from hipporag_torch.protocols import Progress, Reader, Retriever, no_progress
 from hipporag_torch.text import TextOptions
-from hipporag_torch.types import Dataset, Passage, Question, Ranking
+from hipporag_torch.types import Dataset, Question, Ranking
+
+Keep = Callable[[Sequence[QuestionRow]], None]
 
 
-@dataclass(frozen=True)
-class QuestionRow:
-    """One question's outcome.
+class _RowOptions(TypedDict):
+    """What the rows of a batch share."""
 
-    `metrics` are this question's own values in [0, 1], under the names of the run's means: `recall@5`,
-    `all_recall@5` and `mrr` (here the reciprocal rank) for passages, the same with `title/` in front for
-    titles. A level on which the question has no gold is left out. `em` and `f1` are there if it was
-    answered (`answer`) and its answers are known.
-    `ranked_ids` are best first, with `scores` beside them.
-    """
-
-    id: str
-    question: str
-    route: str
-    gold_ids: tuple[str, ...]
-    ranked_ids: tuple[str, ...]
-    scores: tuple[float, ...]
-    answers: tuple[str, ...]
-    metrics: Mapping[str, float]
-    answer: str | None = None
+    text: TextOptions
+    titles: Mapping[str, str]
+    ks: Sequence[int]
+    seconds: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -61,6 +54,9 @@ def evaluate(
     batch_size: int = 32,
     answers: Mapping[str, str] | None = None,
     reader: Reader | None = None,
+    traced: Index | None = None,
+    done: Sequence[QuestionRow] = (),
+    keep: Keep | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Ask `retriever` every question of `dataset` and compare what it finds with the gold passages.
@@ -71,6 +67,10 @@ def evaluate(
     batch_size: how many questions go to the retriever at once. It sees their texts, nothing else.
     answers: a reader's answer by question id, scored by exact match and token F1. reader: makes them from
     the rankings instead; only one of the two may be given.
+    traced: the retriever's index; given, the rows also say which phrases seeded each walk and how far from
+    them the gold lay.
+    done: rows of these very questions from an earlier run with the same options; they are not asked again.
+    keep: called with the rows of each batch as soon as they are there.
 
     A gold passage that is not in the corpus counts as not found; `check_gold` tells beforehand.
     Raises `InputError` for options out of range, `BackendError` if the retriever skips questions.
@@ -87,24 +87,35 @@ def evaluate(
     for document in dataset.documents:
         titles.setdefault(text.passage_id(document.text), document_title(document))
 
-    rows: list[QuestionRow] = []
-    total = len(dataset.questions)
-    for start in range(0, total, batch_size):
-        batch = dataset.questions[start : start + batch_size]
-        rankings = retriever.retrieve([question.text for question in batch], top_k=depth)
-        if len(rankings) != len(batch):
-            raise BackendError(
-                f"the retriever gave {len(rankings)} rankings for {len(batch)} questions; "
-                "expected one for each, in order"
-            )
+    rows = _rows_of(dataset, done)
+    open_ = [question for question in dataset.questions if question.id not in rows]
+    for start in range(0, len(open_), batch_size):
+        batch = open_[start : start + batch_size]
+        began = time.perf_counter()
+        rankings = _retrieve(retriever, batch, depth, trace=traced is not None)
+        seconds = {"retrieve": (time.perf_counter() - began) / len(batch)}
+        began = time.perf_counter()
         given = _answers(batch, rankings, answers, reader)
-        rows += [
-            _row(question, ranking, text, titles, ks, answer)
-            for question, ranking, answer in zip(batch, rankings, given, strict=True)
+        if reader is not None:
+            seconds["read"] = (time.perf_counter() - began) / len(batch)
+        steps = _steps(traced, batch, rankings, text)
+        options: _RowOptions = {"text": text, "titles": titles, "ks": ks, "seconds": seconds}
+        made = [
+            row_of(question, ranking, said, gold_steps=far, **options)
+            for question, ranking, said, far in zip(batch, rankings, given, steps, strict=True)
         ]
-        progress("evaluate", len(rows), total)
+        rows |= {row.id: row for row in made}
+        if keep is not None:
+            keep(made)
+        progress("evaluate", len(rows), len(dataset.questions))
+    ordered = tuple(rows[question.id] for question in dataset.questions)
+    return evaluation_of(ordered, check_gold(dataset, text))
+
+
+def evaluation_of(rows: Sequence[QuestionRow], gold: GoldCoverage) -> Evaluation:
+    """The run that some rows are."""
     routes = Counter(row.route for row in rows)
-    return Evaluation(_means(rows), tuple(rows), dict(sorted(routes.items())), check_gold(dataset, text))
+    return Evaluation(means(rows), tuple(rows), dict(sorted(routes.items())), gold)
 
 
 def retrieval_depth(ks: Sequence[int], top_k: int | None) -> int:
@@ -121,78 +132,52 @@ def retrieval_depth(ks: Sequence[int], top_k: int | None) -> int:
     return top_k
 
 
+def _rows_of(dataset: Dataset, done: Sequence[QuestionRow]) -> dict[str, QuestionRow]:
+    """Rows by question id, of questions that the data set has."""
+    texts = {question.id: question.text for question in dataset.questions}
+    for row in done:
+        if texts.get(row.id) != row.question:
+            raise InputError(
+                f"the earlier run asked {row.id!r}: {row.question!r:.80}, which is no question of "
+                f"{dataset.name}; go on with the data set that it was begun with"
+            )
+    return {row.id: row for row in done}
+
+
+def _retrieve(
+    retriever: Retriever, batch: Sequence[Question], depth: int, *, trace: bool
+) -> Sequence[Ranking]:
+    rankings = retriever.retrieve([question.text for question in batch], top_k=depth, trace=trace)
+    if len(rankings) != len(batch):
+        raise BackendError(
+            f"the retriever gave {len(rankings)} rankings for {len(batch)} questions; "
+            "expected one for each, in order"
+        )
+    return rankings
+
+
 def _answers(
     batch: Sequence[Question],
     rankings: Sequence[Ranking],
     answers: Mapping[str, str] | None,
     reader: Reader | None,
-) -> Sequence[str | None]:
+) -> Sequence[Given | None]:
     if answers is not None:
-        return [answers[question.id] for question in batch]
-    return [None] * len(batch) if reader is None else [answer.text for answer in reader.read(rankings)]
+        return [Given(answers[question.id]) for question in batch]
+    return [None] * len(batch) if reader is None else [Given.of(answer) for answer in reader.read(rankings)]
 
 
-def _row(
-    question: Question,
-    ranking: Ranking,
-    text: TextOptions,
-    titles: Mapping[str, str],
-    ks: Sequence[int],
-    answer: str | None,
-) -> QuestionRow:
-    gold = {text.passage_id(gold_text): gold_text for gold_text in question.gold_texts}
-    gold_titles = [_gold_title(key, gold_text, titles) for key, gold_text in gold.items()]
-    ranked_titles = [_ranked_title(passage, titles) for passage in ranking.passages]
-    return QuestionRow(
-        id=question.id,
-        question=question.text,
-        route=ranking.route,
-        gold_ids=tuple(gold),
-        ranked_ids=ranking.passage_ids,
-        scores=ranking.scores,
-        answers=question.answers,
-        metrics=_scores("", list(gold), ranking.passage_ids, ks)
-        | _scores("title/", _named(gold_titles), _named(ranked_titles), ks)
-        | _answer_scores(answer, question.answers),
-        answer=answer,
-    )
+def _steps(
+    traced: Index | None, batch: Sequence[Question], rankings: Sequence[Ranking], text: TextOptions
+) -> Sequence[Mapping[str, int | None]]:
+    if traced is None:
+        return [{}] * len(batch)
+    seeds = [[phrase for phrase, _ in seeds_of(ranking)] for ranking in rankings]
+    return gold_steps(traced, seeds, [list(gold_of(question, text)) for question in batch])
 
 
-def _scores(level: str, gold: Sequence[str], ranked: Sequence[str], ks: Sequence[int]) -> dict[str, float]:
-    if not gold:
-        return {}
-    scores = {f"{level}recall@{k}": recall_at(gold, ranked, k) for k in ks}
-    scores |= {f"{level}all_recall@{k}": all_recall_at(gold, ranked, k) for k in ks}
-    return scores | {f"{level}mrr": reciprocal_rank(gold, ranked)}
-
-
-def _answer_scores(answer: str | None, known: Sequence[str]) -> dict[str, float]:
-    if answer is None or not known:
-        return {}
-    return {"em": exact_match(answer, known), "f1": token_f1(answer, known)}
-
-
-def _gold_title(passage_id: str, gold_text: str, titles: Mapping[str, str]) -> str:
-    if passage_id in titles:
-        return titles[passage_id]
-    # Not in the corpus: the first line is the title, unless the gold is text alone.
-    title, newline, _ = gold_text.partition("\n")
-    return title if newline else ""
-
-
-def _ranked_title(passage: Passage, titles: Mapping[str, str]) -> str:
-    if passage.id in titles:
-        return titles[passage.id]
-    # The index holds more than this corpus: the passage's own sources know its title.
-    return passage.title
-
-
-def _named(titles: Sequence[str]) -> list[str]:
-    """The titles without duplicates and without those of untitled passages, in order."""
-    return [title for title in dict.fromkeys(titles) if title]
-
-
-def _means(rows: Sequence[QuestionRow]) -> dict[str, float]:
+def means(rows: Sequence[QuestionRow]) -> dict[str, float]:
+    """How many questions there are and were scored, and the mean of each metric over those that have it."""
     metrics = {
         "questions": float(len(rows)),
         "questions_scored": float(sum("mrr" in row.metrics for row in rows)),
