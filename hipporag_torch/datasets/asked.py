@@ -1,4 +1,4 @@
-"""Questions in a file of their own, without answers: a text with one a line, or JSON rows."""
+"""Questions in a file of their own, without answers: a text with one a line, or JSON or Parquet rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ class Asked:
 
 
 def read_questions(path: str | Path) -> list[Asked]:
-    """The questions of a .txt, .json or .jsonl file, in order; blank lines of a .txt file are skipped.
+    """The questions of a .txt, .json, .jsonl or .parquet file, in order; blank lines of a .txt are skipped.
 
     Raises `InputError` if the file is missing or an id stands twice, `DatasetError` for what cannot be read
     and where there is no question.

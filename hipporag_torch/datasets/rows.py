@@ -1,4 +1,4 @@
-"""The rows of a JSON or JSON Lines file, with look-ups whose errors name file, row and key."""
+"""The rows of a JSON, JSON Lines or Parquet file, with look-ups whose errors name file, row and key."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hipporag_torch.datasets.parquet import read_records
 from hipporag_torch.errors import DatasetError
+
+SUFFIXES = (".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,29 @@ class Row:
         return [Row(f"{self.place}, {key}[{i}]", item) for i, item in enumerate(value)]
 
     def pairs(self, key: str) -> list[tuple[str, Any]]:
-        """A list of `[name, anything]`."""
+        """A list of `[name, anything]`; or, as in Parquet, two lists: {title: [names], other: [anything]}."""
         value = self.value(key)
+        if isinstance(value, dict):
+            value = self._zipped(key, value)
         if not isinstance(value, list) or not all(
             isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) for item in value
         ):
             raise self._wrong((key,), "a list of pairs [title, ...]", value)
         return [(name, other) for name, other in value]
+
+    def _zipped(self, key: str, columns: dict[str, Any]) -> list[list[Any]]:
+        others = [column for column in columns if column != "title"]
+        lists = [columns.get("title"), *(columns[column] for column in others)]
+        if len(lists) != 2 or not all(isinstance(column, list) for column in lists):
+            raise self._wrong(
+                (key,), "a list of pairs [title, ...], or two lists, one of them title", columns
+            )
+        titles, values = lists
+        if len(titles) != len(values):
+            raise self.error(
+                f"{key!r} has {len(titles)} in title, {len(values)} in {others[0]}; expected as many in both"
+            )
+        return [list(pair) for pair in zip(titles, values, strict=True)]
 
     def error(self, message: str) -> DatasetError:
         return DatasetError(f"{self.place}: {message}")
@@ -72,35 +91,48 @@ class Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The objects of a `.json` file (one list) or a `.jsonl` file (one per line), in order.
+    """The objects of a `.json` file (a list), a `.jsonl` file (one a line) or a `.parquet` file, in order.
 
     Raises `DatasetError` for another suffix, text that is not UTF-8, invalid JSON or another shape.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(
-            f"{path} is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
-        ) from error
+    return as_rows(path, read_values(path))
+
+
+def read_values(path: Path) -> Any:
+    """What a file holds: anything if it is `.json`, else a list. Raises as `read_rows` does."""
     if path.suffix == ".json":
-        values = _parse(text, str(path))
-        if not isinstance(values, list):
-            raise DatasetError(
-                f"{path} must hold a list of objects, got {type(values).__name__}; "
-                "wrap it in [...], or name it .jsonl if it has one object per line"
-            )
-    elif path.suffix == ".jsonl":
+        return _parse(_text(path), str(path))
+    if path.suffix == ".jsonl":
         # Not splitlines(): U+2028 and its like may stand unescaped inside a JSON string.
-        lines = enumerate(text.split("\n"), start=1)
-        values = [_parse(line, f"{path}, line {number}") for number, line in lines if line.strip()]
-    else:
-        raise DatasetError(f"{path} ends in {path.suffix!r}; expected .json (a list) or .jsonl (lines)")
+        lines = enumerate(_text(path).split("\n"), start=1)
+        return [_parse(line, f"{path}, line {number}") for number, line in lines if line.strip()]
+    if path.suffix == ".parquet":
+        return read_records(path)
+    raise DatasetError(f"{path} ends in {path.suffix!r}; expected .json (a list), .jsonl (lines) or .parquet")
+
+
+def as_rows(path: Path, values: Any) -> list[Row]:
+    """What `read_values` gave for `path`, as rows. Raises `DatasetError` if it is no list of objects."""
+    if not isinstance(values, list):
+        raise DatasetError(
+            f"{path} must hold a list of objects, got {type(values).__name__}; "
+            "wrap it in [...], or name it .jsonl if it has one object per line"
+        )
     for i, value in enumerate(values):
         if not isinstance(value, dict):
             raise DatasetError(
                 f"{path}, row {i}: expected an object, got {type(value).__name__}: {value!r:.80}"
             )
     return [Row(f"{path}, row {i}", value) for i, value in enumerate(values)]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{path} is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
+        ) from error
 
 
 def _parse(text: str, place: str) -> Any:

@@ -55,7 +55,8 @@ def answers_only(row: Row) -> Labels:
 def supporting_facts(row: Row, *, join: str) -> Labels:
     """HotpotQA and 2WikiMultihopQA: supporting_facts [[title, …]], context [[title, [sentences]]], answer.
 
-    `join` stands between the sentences of a passage.
+    `join` stands between the sentences of a passage. In Parquet the pairs are two lists each, as in
+    {title: [titles], sentences: [[sentences]]}.
     """
     wanted = {title for title, _ in row.pairs("supporting_facts")}
     context = _context(row)

@@ -120,7 +120,7 @@ def test_missing_file_lists_what_is_there(tmp_path: Path) -> None:
         (tmp_path / name).write_text("[]")
     with pytest.raises(
         DatasetError,
-        match=r"has no questions\.json; its JSON files are corpus\.json, rivers\.json\. Set .*questions",
+        match=r"has no questions\.json; its data files are corpus\.json, rivers\.json\. Set .*questions",
     ):
         LocalDataset(path=tmp_path).load()
 
@@ -163,7 +163,9 @@ def test_bad_encoding_and_bad_suffix(folder: Folder) -> None:
     with pytest.raises(DatasetError, match=r"latin\.json is not UTF-8: .* at byte 2"):
         LocalDataset(path=path, corpus="latin.json").load()
     (path / "corpus.csv").write_text("a,b")
-    with pytest.raises(DatasetError, match=r"corpus\.csv ends in '\.csv'; expected \.json .* or \.jsonl"):
+    with pytest.raises(
+        DatasetError, match=r"corpus\.csv ends in '\.csv'; expected \.json .* \.jsonl .* or \.parquet"
+    ):
         LocalDataset(path=path, corpus="corpus.csv").load()
 
 
