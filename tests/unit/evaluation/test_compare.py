@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from hipporag_torch.errors import InputError
-from hipporag_torch.evaluation import Evaluation, GoldCoverage, QuestionRow, compare_runs, compare_table
-from hipporag_torch.evaluation import compare as module
+from hipporag_torch.evaluation import (
+    Evaluation,
+    GoldCoverage,
+    QuestionRow,
+    RunTable,
+    compare_runs,
+    compare_table,
+)
 
 
 def run(values: list[float], metric: str = "recall@5") -> Evaluation:
@@ -46,13 +52,11 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert compare_runs(a, replace(b, rows=b.rows[::-1])) == compare_runs(a, b)
 
 
-def test_the_block_size_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_seed_gives_another_interval() -> None:
     rng = np.random.default_rng(5)
     a, b = run(list(rng.random(37))), run(list(rng.random(37)))
-    whole = compare_runs(a, b, resamples=999)
-    monkeypatch.setattr(module, "_BLOCK", 100)
-    assert compare_runs(a, b, resamples=999) == whole
-    assert compare_runs(a, b, resamples=999, seed=1) != whole
+    assert compare_runs(a, b, resamples=999) == compare_runs(a, b, resamples=999)
+    assert compare_runs(a, b, resamples=999, seed=1) != compare_runs(a, b, resamples=999)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
@@ -115,5 +119,45 @@ def test_runs_that_cannot_be_compared() -> None:
 def test_options_out_of_range() -> None:
     with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
         compare_runs(run([1.0]), run([1.0]), resamples=0)
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0, got -1"):
+        compare_runs(run([1.0]), run([1.0]), seed=-1)
     with pytest.raises(InputError, match=r"confidence must be between 0 and 1, such as 0\.95, got 95"):
         compare_runs(run([1.0]), run([1.0]), confidence=95)
+
+
+def three() -> dict[str, Evaluation]:
+    return {"one": run([0.0, 1.0, 0.0]), "two": run([1.0, 1.0, 0.0]), "three": run([1.0, 0.0, 0.0])}
+
+
+def test_a_table_compares_any_two_of_its_runs() -> None:
+    runs = three()
+    table = RunTable(runs, resamples=500, seed=3)
+    for a, b in (("one", "two"), ("one", "three"), ("three", "two")):
+        assert table.compare(a, b, "recall@5") == compare_runs(runs[a], runs[b], resamples=500, seed=3)
+    assert (table.names, table.metrics_of("two")) == (("one", "two", "three"), ("recall@5",))
+
+
+def test_a_table_knows_the_interval_of_each_mean() -> None:
+    table = RunTable(three(), resamples=2000, confidence=0.9)
+    mean = table.mean("one", "recall@5")
+    assert mean is not None
+    draws = np.array([0, 1, 0])[np.random.default_rng(0).integers(0, 3, (2000, 3))].sum(axis=1)
+    assert (mean.mean, mean.questions) == (1 / 3, 3)
+    assert [mean.low * 3, mean.high * 3] == list(np.quantile(draws, [0.05, 0.95]))
+    assert table.mean("one", "mrr") is None
+
+
+def test_rows_of_all_runs_are_in_the_order_of_the_first() -> None:
+    runs = three()
+    turned = replace(runs["two"], rows=runs["two"].rows[::-1])
+    table = RunTable(runs | {"two": turned}, resamples=10)
+    assert table.rows("two") == runs["two"].rows
+
+
+def test_the_run_that_does_not_fit_is_named() -> None:
+    with pytest.raises(InputError, match=r"1 only in one \['q2'\], 0 only in four \[\]"):
+        RunTable(three() | {"four": run([0.0, 1.0])})
+    with pytest.raises(InputError, match="is in run one but not in run four"):
+        RunTable(three() | {"four": run([0.0, 1.0, 0.0], "mrr")}).compare("one", "four", "recall@5")
+    with pytest.raises(InputError, match="needs one run or more"):
+        RunTable({})

@@ -93,7 +93,11 @@ def test_not_a_run(tmp_path: Path) -> None:
             r"metrics\.json, gold: expected the fields absent, example, .* got absent;",
         ),
         ("predictions.jsonl", b'{"id": "q1"', r"predictions\.jsonl, line 1 is not valid JSON.*cut off"),
-        ("predictions.jsonl", b'{"id": "q1"}\n', r"line 1: expected the fields answer, answer_flag, .* got id;"),
+        (
+            "predictions.jsonl",
+            b'{"id": "q1"}\n',
+            r"line 1: expected the fields answer, answer_flag, .* got id;",
+        ),
     ],
 )
 def test_damaged_runs(tmp_path: Path, name: str, content: bytes, match: str) -> None:
