@@ -17,7 +17,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from platformdirs import user_cache_path
 
-from hipporag_torch.datasets.local import LocalDataset
+from hipporag_torch.datasets.source import DatasetSource
 from hipporag_torch.embedders import hub
 from hipporag_torch.embedders.cache import EmbeddingCache
 from hipporag_torch.embedders.cached import CachedEmbedder
@@ -47,6 +47,7 @@ from hipporag_torch.protocols import Chunker, Embedder, EmbedderIdentity, Extrac
 from hipporag_torch.retrievers.questions import check_vectors
 from hipporag_torch.retrievers.seeding import Seeding
 from hipporag_torch.text import TextOptions
+from hipporag_torch.tracking import Tracker
 
 _EMBEDDERS = "hipporag_torch.embedders."
 
@@ -73,7 +74,8 @@ def require_known_keys(cfg: DictConfig, primary: str) -> None:
     groups = [str(name).rpartition("@")[2] for entry in entries for name in entry]
     require_among(cfg, {str(key) for key in [*own, *groups]} - {"defaults", "hydra"}, primary)
     for group, node in cfg.items_ex(resolve=False):
-        if not isinstance(node, DictConfig):
+        # What stands empty in the primary config has keys that only its reader knows.
+        if not isinstance(node, DictConfig) or own.get(str(group), None) == {}:
             continue
         if "_target_" in node:
             require_parameters(node, str(group))
@@ -95,6 +97,11 @@ def flag(cfg: DictConfig, key: str) -> bool:
     return value
 
 
+def plain(node: Any) -> Any:
+    """A list or mapping of a config as Python's own, interpolations resolved; anything else as it is."""
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+
+
 def stated_keys(overrides: Sequence[str]) -> list[str]:
     """The keys that a list of overrides sets, as they are written: `embedder`, `embedder.dim`, `top_k`."""
     return [re.sub(r"^[+~]*", "", override).split("=")[0].split("@")[0] for override in overrides]
@@ -108,7 +115,7 @@ def stated_groups(overrides: Sequence[str]) -> frozenset[str]:
     return frozenset(key.split(".")[0].split("/")[0] for key in stated_keys(overrides))
 
 
-def build_dataset(cfg: DictConfig) -> LocalDataset:
+def build_dataset(cfg: DictConfig) -> DatasetSource:
     """The data set that `cfg.dataset` describes, not yet read."""
     return build(cfg, "dataset")
 
@@ -329,6 +336,11 @@ def build_benchmark(cfg: DictConfig) -> Any:
     """The benchmark of `cfg.benchmark`, on the device and with the threads of `cfg.runtime`."""
     use_threads(cfg)
     return build(cfg, "benchmark")(device=resolved_device(cfg.runtime.device))
+
+
+def build_tracker(cfg: DictConfig) -> Tracker:
+    """What records the runs of `cfg`, as `cfg.tracker` describes it."""
+    return build(cfg, "tracker")
 
 
 def build_study(cfg: DictConfig) -> Study:

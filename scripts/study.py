@@ -21,6 +21,7 @@ from hipporag_torch.config import (
     build_models,
     build_study,
     conf_dir,
+    flag,
     require_known_keys,
     stated_groups,
     what_is_read,
@@ -165,6 +166,7 @@ def ask_all(
                 ks=list(cfg.ks),
                 top_k=cfg.top_k,
                 batch_size=cfg.runtime.batch_size,
+                traced=index if flag(cfg, "trace") else None,
                 progress=asked,
             )
             require_metric(run, study.metric)

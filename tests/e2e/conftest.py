@@ -4,9 +4,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,18 @@ def stated(small: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]
 
 
+def predictions(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run but for their seconds, which no two runs share."""
+    lines = (folder / "predictions.jsonl").read_text("utf-8").split("\n")[:-1]
+    return [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in lines]
+
+
+def without_pictures(script: str, arguments: Sequence[str]) -> list[str]:
+    """Drawing takes seconds, and few tests look at what is drawn."""
+    wanted = script != "evaluate" or any(argument.startswith("pictures.") for argument in arguments)
+    return [*arguments] if wanted else ["pictures.charts=false", "pictures.worst=0", *arguments]
+
+
 def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "80", "PYTHONWARNINGS": "default", **more}
 
@@ -101,7 +114,7 @@ def run_script() -> Run:
     """Run a script in a process of its own, from the repository's root."""
 
     def run(script: str, *arguments: str, env: Mapping[str, str] | None = None) -> Done:
-        command = [sys.executable, f"scripts/{script}.py", *arguments]
+        command = [sys.executable, f"scripts/{script}.py", *without_pictures(script, arguments)]
         done = subprocess.run(
             command, cwd=ROOT, env=environment(**(env or {})), capture_output=True, text=True, timeout=300
         )
@@ -122,7 +135,7 @@ def fork_script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         assert server.stdout
 
         def run(script: str, *arguments: str) -> Done:
-            job = [f"scripts/{script}.py", arguments, *map(str, files)]
+            job = [f"scripts/{script}.py", without_pictures(script, arguments), *map(str, files)]
             server.stdin.write(json.dumps(job) + "\n")
             server.stdin.flush()
             status = int(server.stdout.readline())

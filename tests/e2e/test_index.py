@@ -16,6 +16,8 @@ from hipporag_torch.embedders.hashing import HashingEmbedder
 from hipporag_torch.embedders.minilm import packaged_minilm
 from hipporag_torch.extractors.stored import StoredExtractor
 
+from .conftest import predictions
+
 Run = Callable[..., Any]
 Act = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
@@ -413,8 +415,7 @@ def test_a_directory_gives_the_rankings_of_a_memory_and_evaluating_builds_nothin
         done = succeeded(fork_script("evaluate", *asked, *where))
         assert "nothing was built" in done.out
         assert "indexed in" not in done.out
-        name = "predictions.jsonl"
-        assert (folder / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()
+        assert predictions(folder) == predictions(tmp_path / "memory")
     assert bytes_of(index) == before
     metrics = json.loads((folder / "metrics.json").read_text("utf-8"))
     assert metrics["index"]["dropped"] == {"wrong_arity": 1}

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from .conftest import predictions
+
 Run = Callable[..., Any]
 
 
@@ -87,8 +89,7 @@ def test_same_bytes_in_any_process(
     ours, theirs = (metrics_of(folder) for folder in (evaluated[0], tmp_path / "run"))
     assert ours.pop("seconds").keys() == theirs.pop("seconds").keys()
     assert json.dumps(ours) == json.dumps(theirs)
-    name = "predictions.jsonl"
-    assert (evaluated[0] / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+    assert predictions(evaluated[0]) == predictions(tmp_path / "run")
 
 
 @pytest.mark.parametrize("retriever", ["dense", "bm25"])
@@ -118,7 +119,7 @@ def test_compare_two_runs(
         ["A", str(run_a)],
         ["B", str(run_b)],
     ]
-    comparisons = json.loads((tmp_path / "compared" / "comparison.json").read_text("utf-8"))
+    comparisons = json.loads((tmp_path / "compared" / "comparison.json").read_text("utf-8"))["comparisons"]
     by_metric = {comparison["metric"]: comparison for comparison in comparisons}
     assert by_metric["recall@2"]["mean_b"] == pytest.approx(metrics_of(run_b)["recall@2"])
     assert by_metric["recall@2"]["mean_a"] == pytest.approx(metrics_of(run_a)["recall@2"])
@@ -134,7 +135,7 @@ def test_compare_as_many_metrics_as_asked(
     run = str(evaluated[0])
     metrics = ["metrics=[mrr,title/recall@5]", "show=mrr", f"hydra.run.dir={tmp_path}"]
     assert_quiet(fork_script("compare", run, run, *metrics))
-    content = json.loads((tmp_path / "comparison.json").read_text("utf-8"))
+    content = json.loads((tmp_path / "comparison.json").read_text("utf-8"))["comparisons"]
     assert [comparison["metric"] for comparison in content] == ["mrr", "title/recall@5"]
 
 
@@ -207,7 +208,7 @@ def test_retrieve_needs_no_questions_file(
 BAD = {
     "no folder": (["dataset.path=/nowhere"], "DatasetError: there is no folder /nowhere"),
     "no data set": (["dataset.path=???"], "dataset.path is not set; give it as dataset.path=VALUE"),
-    "no corpus": (["dataset.corpus=other.json"], "has no other.json; its JSON files are corpus.json"),
+    "no corpus": (["dataset.corpus=other.json"], "has no other.json; its data files are corpus.json"),
     "no extractions": (
         ["extractor.path=/nowhere.json"],
         "ConfigError: there is no extraction file /nowhere.json",

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from .conftest import predictions
+
 Run = Callable[..., Any]
 STUDY = """
 _target_: hipporag_torch.evaluation.variants.Study
@@ -36,10 +38,6 @@ def written(folder: Path, text: str) -> str:
 
 def two_variants(one: str, other: str) -> str:
     return f"_target_: hipporag_torch.evaluation.variants.Study\nvariants: {{{one}, {other}}}\n"
-
-
-def predictions(folder: Path) -> bytes:
-    return (folder / "predictions.jsonl").read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +119,10 @@ def test_compare_reads_two_of_the_folders(
     folder, _ = studied
     done = fork_script("compare", str(folder / "dense"), str(folder / "fused"), f"hydra.run.dir={tmp_path}")
     assert done.status == 0, done.err
-    compared = {row["metric"]: row for row in json.loads((tmp_path / "comparison.json").read_text("utf-8"))}
+    compared = {
+        row["metric"]: row
+        for row in json.loads((tmp_path / "comparison.json").read_text("utf-8"))["comparisons"]
+    }
     row = rows_of(folder)["fused"]
     assert compared["recall@2"]["difference"] == row["difference"]
     assert (compared["recall@2"]["low"], compared["recall@2"]["high"]) == (row["low"], row["high"])
