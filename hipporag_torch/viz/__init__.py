@@ -1,1 +1,1 @@
-"""Pictures of an explanation: a PNG and a page. Both draw the same layout."""
+"""Pictures: explanations as a PNG and a page of one layout; runs and graphs as charts."""

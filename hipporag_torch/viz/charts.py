@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from hipporag_torch.errors import InputError
 from hipporag_torch.viz.png import (
-    _DPI,
-    _installed_fonts,
-    _without_font_chatter,
+    DPI,
+    installed_fonts,
     require_matplotlib,
+    without_font_chatter,
 )
 from hipporag_torch.viz.shapes import SMALL
 from hipporag_torch.viz.text import text_width, wrap
@@ -39,8 +39,8 @@ class Chart:
         from matplotlib.figure import Figure
 
         self.width, self.height = width, height
-        self.fonts = _installed_fonts()
-        self.figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI, facecolor="white")
+        self.fonts = installed_fonts()
+        self.figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
         self._canvas = FigureCanvasAgg(self.figure)
         # Behind all panels, in pixels: titles, legends and labels beside a panel.
         self.page = self.figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
@@ -96,13 +96,13 @@ class Chart:
 
     def save(self, path: str | Path) -> None:
         """Write a PNG; the same chart gives the same bytes."""
-        with _without_font_chatter():
+        with without_font_chatter():
             self._canvas.print_png(str(path))
 
 
 def points(pixels: float) -> float:
     """A size in pixels as matplotlib wants it."""
-    return pixels * 72 / _DPI
+    return pixels * 72 / DPI
 
 
 def fitted(text: str, width: float, size: float = SMALL) -> str:

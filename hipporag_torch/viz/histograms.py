@@ -108,7 +108,7 @@ def _set_weight_ticks(axes: "Axes", weights: Histogram) -> None:
     elif weights.edges[1] - least < 0.9 * (most - weights.edges[-2]):
         # Its bins widen by a factor.
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(LogLocator(base=2, numticks=4))
+        axes.xaxis.set_major_locator(LogLocator(base=2, numticks=3 if most > 1000 * least else 5))
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))

@@ -83,7 +83,8 @@ def lay_out(explanation: Explanation, *, width: float = WIDTH, min_height: float
         if i.kind is not None
     )
     headings = tuple(Heading(left[name], HEADER - 16, _title(name, columns)) for name in columns)
-    question = wrap(explanation.question, width - 2 * MARGIN, 24.0, max_lines=2)
+    # It is drawn bold, which is some 7 % wider than the estimate.
+    question = wrap(explanation.question, (width - 2 * MARGIN) / 1.1, 24.0, max_lines=2)
     route = wrap(f"route {explanation.route}: {explanation.why}", width - 2 * MARGIN, FONT, max_lines=2)
     links = _links(pairs, columns, {box.key: box for box in boxes}, left)
     return Layout(width, height, question, route, headings, boxes, links)

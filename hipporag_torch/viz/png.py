@@ -31,7 +31,7 @@ from hipporag_torch.viz.text import text_width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_DPI = 100
+DPI = 100
 # Okabe and Ito's colours, which colour-blind readers tell apart; their greys differ too, and so do the lines.
 _FILL: dict[BoxKind, str] = {
     "fact": "#f3f3f3",
@@ -84,17 +84,17 @@ def draw_png(explanation: Explanation, path: str | Path) -> None:
     from matplotlib.figure import Figure
 
     layout = lay_out(explanation)
-    figure = Figure(figsize=(layout.width / _DPI, layout.height / _DPI), dpi=_DPI, facecolor="white")
+    figure = Figure(figsize=(layout.width / DPI, layout.height / DPI), dpi=DPI, facecolor="white")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, layout.width), ylim=(layout.height, 0))
     axes.set_axis_off()
     _draw(axes, layout)
-    with _without_font_chatter():
+    with without_font_chatter():
         canvas.print_png(str(path))
 
 
 @contextmanager
-def _without_font_chatter() -> Iterator[None]:
+def without_font_chatter() -> Iterator[None]:
     """A script that no font has is drawn as boxes, a font without bold as it is: no reason to warn."""
     log = logging.getLogger("matplotlib.font_manager")
 
@@ -116,12 +116,12 @@ def require_matplotlib() -> None:
     if find_spec("matplotlib") is None:
         raise ConfigError(
             "drawing a PNG needs matplotlib, which is not installed; pip install 'hipporag-torch[viz]', "
-            "or do without the picture: png=false"
+            "or do without the picture"
         )
 
 
 def _draw(axes: "Axes", layout: Layout) -> None:
-    fonts = _installed_fonts()
+    fonts = installed_fonts()
     for number, line in enumerate(layout.question):
         _text(axes, fonts, MARGIN, 20 + 31 * number, line, 24.0, weight="bold")
     for number, line in enumerate(layout.route):
@@ -224,7 +224,7 @@ def _text(
         x,
         y,
         text,
-        fontsize=size * 72 / _DPI,
+        fontsize=size * 72 / DPI,
         color=color,
         fontweight=weight,
         family=fonts,
@@ -234,7 +234,7 @@ def _text(
     )
 
 
-def _installed_fonts() -> list[str]:
+def installed_fonts() -> list[str]:
     """Those of `_FONTS` that are here; asking for another would log an error."""
     from matplotlib.font_manager import fontManager
 

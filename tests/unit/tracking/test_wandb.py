@@ -11,8 +11,8 @@ from hipporag_torch.errors import ConfigError, InputError
 from hipporag_torch.tracking import FinishedRun, RunStart, files_and_wandb, tracked
 from hipporag_torch.tracking.wandb import WandbTracker
 
+from ...wandb_log import WandbLog, only_log
 from .conftest import CONFIG
-from .wandb_log import WandbLog, only_log
 
 pytestmark = pytest.mark.usefixtures("wandb_home")
 
