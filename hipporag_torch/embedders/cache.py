@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float32
 from torch import Tensor
 
+from hipporag_torch.embedders.turns import turn
 from hipporag_torch.errors import CompatibilityError, InputError
 from hipporag_torch.protocols import EmbedderIdentity
 from hipporag_torch.sqlite_cache import KEYS_PER_QUERY, CacheFile
@@ -84,6 +86,18 @@ class EmbeddingCache:
         with self._file.writing() as connection:
             connection.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", entries)
 
+    def turn(
+        self, identity: EmbedderIdentity, instruction: str, waiting: Callable[[], None]
+    ) -> AbstractContextManager[None]:
+        """A block that only one process at a time is in, of those that make the same vectors.
+
+        What it lacks is then not embedded twice. The lock is a file beside the cache, named by what decides
+        a vector; `waiting` is called if another process holds it. Entering raises `BackendError` if it
+        cannot be locked.
+        """
+        name = f"{self.path.stem}.{_made_by(identity, instruction).hexdigest()[:16]}.lock"
+        return turn(self.path.with_name(name), waiting)
+
     def drop(self, identity: EmbedderIdentity, instruction: str, texts: Sequence[str]) -> int:
         """Delete the vectors of some texts, and their bytes from the file; how many there were."""
         if not self.path.exists():
@@ -105,7 +119,18 @@ class EmbeddingCache:
 
 
 def _keys(identity: EmbedderIdentity, instruction: str, texts: Sequence[str]) -> list[bytes]:
-    """32 bytes a text. The instructions of other roles do not matter to a vector, so they are left out."""
+    """32 bytes a text."""
+    prefix = _made_by(identity, instruction)
+    keys = []
+    for text in texts:
+        key = prefix.copy()
+        key.update(text.encode("utf-8"))
+        keys.append(key.digest())
+    return keys
+
+
+def _made_by(identity: EmbedderIdentity, instruction: str) -> "hashlib._Hash":
+    """What decides a vector beside its text; the instructions of other roles do not matter to it."""
     made_by = [
         identity.name,
         identity.weights,
@@ -115,13 +140,7 @@ def _keys(identity: EmbedderIdentity, instruction: str, texts: Sequence[str]) ->
         instruction,
     ]
     # JSON escapes control characters: the zero byte ends it, so no two inputs can run into each other.
-    prefix = hashlib.sha256(json.dumps(made_by).encode() + b"\0")
-    keys = []
-    for text in texts:
-        key = prefix.copy()
-        key.update(text.encode("utf-8"))
-        keys.append(key.digest())
-    return keys
+    return hashlib.sha256(json.dumps(made_by).encode() + b"\0")
 
 
 def _require_rows(rows: Tensor, texts: Sequence[str], dim: int) -> None:

@@ -1,6 +1,7 @@
 """An embedder that asks a cache first."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from jaxtyping import Bool, Float32
 from torch import Tensor
@@ -15,11 +16,15 @@ from hipporag_torch.types import Role
 class CachedEmbedder:
     """Wraps any embedder: a text is embedded once per instruction, whatever its role, in any process.
 
+    That holds for processes that run at once too: what is missing is embedded by one of them at a time, and
+    the others take it from the cache. One that is killed leaves its turn to the next.
+
     embedder: what embeds the texts that the cache does not hold; its rows are checked.
     cache: where vectors are kept.
     chunk_size: texts after which what was embedded is stored, at least 1; an interrupted run keeps that.
 
-    `hits` and `misses` count the distinct texts of each call that the cache held, or did not.
+    `hits` and `misses` count the distinct texts of each call: those that the cache held, maybe since another
+    process embedded them meanwhile, and those that were embedded here.
     """
 
     def __init__(self, *, embedder: Embedder, cache: EmbeddingCache, chunk_size: int = 2048) -> None:
@@ -49,12 +54,11 @@ class CachedEmbedder:
 
         def known(unique: list[str]) -> tuple[Bool[Tensor, " texts"], Float32[Tensor, "texts dim"]]:
             found, rows = self._cache.get(identity, instruction, unique)
-            held = int(found.sum())
-            self.hits += held
-            self.misses += len(unique) - held
+            self.hits += int(found.sum())
             return found, rows
 
         def keep(chunk: list[str], emb: Float32[Tensor, "texts dim"]) -> Float32[Tensor, "texts dim"]:
+            self.misses += len(chunk)
             self._cache.put(identity, instruction, chunk, emb)
             return emb
 
@@ -66,4 +70,5 @@ class CachedEmbedder:
             keep=keep,
             chunk_size=self._chunk_size,
             progress=progress,
+            turn=partial(self._cache.turn, identity, instruction),
         )

@@ -1,6 +1,8 @@
 """Embedding only what is not known yet, and keeping it as it comes."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from jaxtyping import Bool, Float32
 from torch import Tensor
@@ -15,6 +17,9 @@ Known = Callable[[list[str]], tuple[Bool[Tensor, " texts"], Float32[Tensor, "tex
 Keep = Callable[[list[str], Float32[Tensor, "texts dim"]], Float32[Tensor, "texts dim"]]
 """Texts and their new vectors → the vectors as they are kept."""
 
+Turn = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""A block that others who share what is kept stay out of; the function is called if it has to wait."""
+
 
 def embed_missing(
     embedder: Embedder,
@@ -25,25 +30,40 @@ def embed_missing(
     keep: Keep,
     chunk_size: int,
     progress: Progress,
+    turn: Turn | None = None,
 ) -> Float32[Tensor, "texts dim"]:
     """One row per text; `embedder` is asked once for each distinct text that is not known.
 
-    `keep` gets `chunk_size` texts at a time: an interrupted run has kept all but the last chunk.
-    `progress` counts distinct texts, the known ones included.
+    `keep` gets at most `chunk_size` texts at a time: an interrupted run has kept all but the last chunk.
+    `progress` counts distinct texts, the known ones included. With `turn` each chunk is looked up again and
+    embedded within one, so that those who share what is kept embed no text twice.
     """
     row_of = {text: row for row, text in enumerate(dict.fromkeys(checked_texts(texts)))}
     unique = list(row_of)
     found, rows = known(unique)
-    missing = [row for row, is_known in enumerate(found.tolist()) if not is_known]
-    held = len(unique) - len(missing)
-    if held:
-        progress(f"embed {role}", held, len(unique))
+    missing = _unknown(list(range(len(unique))), found)
+    done = len(unique) - len(missing)
+    if done:
+        progress(f"embed {role}", done, len(unique))
     for start in range(0, len(missing), chunk_size):
         chosen = missing[start : start + chunk_size]
-        chunk = [unique[row] for row in chosen]
-        shifted = _shifted(progress, by=held + start, total=len(unique))
-        rows[chosen] = keep(chunk, embedded(embedder, chunk, role, shifted))
+        told = _shifted(progress, by=done + start, total=len(unique))
+        waiting = partial(told, f"wait to embed {role}", 0, 0)
+        with nullcontext() if turn is None else turn(waiting):
+            if turn is not None:
+                found, rows[chosen] = known([unique[row] for row in chosen])
+                chosen = _unknown(chosen, found)
+                if found.any():
+                    told = _shifted(told, by=int(found.sum()), total=0)
+                    told(f"embed {role}", 0, 0)
+            if chosen:
+                chunk = [unique[row] for row in chosen]
+                rows[chosen] = keep(chunk, embedded(embedder, chunk, role, told))
     return rows if len(unique) == len(texts) else rows[[row_of[text] for text in texts]]
+
+
+def _unknown(chosen: list[int], found: Bool[Tensor, " texts"]) -> list[int]:
+    return [row for row, is_known in zip(chosen, found.tolist(), strict=True) if not is_known]
 
 
 def _shifted(progress: Progress, *, by: int, total: int) -> Progress:
