@@ -22,7 +22,7 @@ from hipporag_torch.config import (
     require_known_keys,
     takes_part,
 )
-from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, warn
+from hipporag_torch.console import clean_errors, progress_bar, quiet_third_parties, warn
 from hipporag_torch.console.evaluation import show_evaluation, show_expected, show_filled, show_index
 from hipporag_torch.console.reports import show_opened
 from hipporag_torch.console.rows import show_line
@@ -66,7 +66,7 @@ _DRAWN = 8
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="evaluate")
 def main(cfg: DictConfig) -> None:
     quiet_third_parties()
-    with clean_errors():
+    with clean_errors(go_on=sweeps()):
         require_known_keys(cfg, "evaluate")
         if flag(cfg, "dry_run"):
             show_dry_run(cfg)
@@ -94,7 +94,7 @@ def show_dry_run(cfg: DictConfig) -> None:
         dataset = source.load()
         questions = [question.text for question in dataset.questions]
         show_costs(run_costs(cfg, models, questions, dataset.documents if fills else None))
-    console.print("[dim]dry run: no model was asked, nothing was written[/]")
+    show_line("dry run: no model was asked, nothing was written")
 
 
 def run(cfg: DictConfig, folder: RunFolder) -> None:
@@ -222,16 +222,19 @@ def settings_of(folder: RunFolder, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def start_of(folder: RunFolder, facts: Mapping[str, Any]) -> RunStart:
     """The run as a tracker is told of it: one of a sweep goes by its number, in the sweep's group."""
-    its = HydraConfig.get()
-    sweeps = its.mode == RunMode.MULTIRUN
-    sweep = Path(its.sweep.dir).name
+    sweep = Path(HydraConfig.get().sweep.dir).name
     return RunStart(
-        name=f"{sweep}/{folder.directory.name}" if sweeps else folder.directory.name,
+        name=f"{sweep}/{folder.directory.name}" if sweeps() else folder.directory.name,
         directory=folder.directory,
         config=folder.config,
         facts=facts,
-        group=sweep if sweeps else None,
+        group=sweep if sweeps() else None,
     )
+
+
+def sweeps() -> bool:
+    """Whether this is a job of a sweep."""
+    return HydraConfig.get().mode == RunMode.MULTIRUN
 
 
 def spent(models: ChatModels, memory: HippoRAG) -> dict[str, Any]:

@@ -23,18 +23,32 @@ from rich.table import Table
 from hipporag_torch import types
 from hipporag_torch.errors import HippoRAGError
 
-console = Console()
+
+
+class _OneConsole(Console):
+    """Goes to the processes of a sweep by its name: what it holds cannot be pickled."""
+
+    def __reduce__(self) -> str:
+        return "console"
+
+
+console = _OneConsole()
 _errors = Console(stderr=True)
 
 
 @contextmanager
-def clean_errors() -> Iterator[None]:
-    """Show the library's own errors as a sentence instead of a traceback, and exit with status 1."""
+def clean_errors(*, go_on: bool = False) -> Iterator[None]:
+    """Show the library's own errors as a sentence instead of a traceback, and exit with status 1.
+
+    go_on: let the error out once it is shown: the other jobs of a sweep go on, and it fails at its end.
+    """
     try:
         yield
     except HippoRAGError as error:
         kind = type(error).__name__
         _errors.print(f"[bold red]{kind}[/]: {escape(str(error))}", soft_wrap=True)
+        if go_on:
+            raise
         sys.exit(1)
 
 

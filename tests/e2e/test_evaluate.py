@@ -166,3 +166,14 @@ def test_a_sweep_recorded_offline_in_wandb(run_script: Run, stated: list[str], t
         assert recorded.config["ppr"]["damping"] == (0.4, 0.6)[int(job)]
         assert recorded.run.run_group == "sweep"
         assert recorded.exit_code == 0
+
+
+def test_a_job_that_fails_does_not_end_the_sweep(
+    fork_script: Run, stated: list[str], tmp_path: Path
+) -> None:
+    sweep = [*stated, "ppr.damping=2.0,0.5", f"hydra.sweep.dir={tmp_path}"]
+    done = fork_script("evaluate", *sweep, "-m")
+    assert done.status == 1
+    assert "ConfigError: ppr.damping must lie between 0 and 1" in done.err
+    assert not (tmp_path / "0" / "metrics.json").exists()
+    assert metrics_of(tmp_path / "1")["questions"] == 3
