@@ -6,7 +6,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.setup-$(VARIANT)
 
-.PHONY: setup demo test fast-test browser-test lint clean
+.PHONY: setup demo test fast-test browser-test docs lint clean
 
 setup: $(STAMP)
 
@@ -35,6 +35,9 @@ fast-test: setup
 
 browser-test: setup
 	@$(BIN)/python -m pytest tests/browser
+
+docs: setup
+	@$(BIN)/python -m hipporag_torch.config_reference
 
 lint: setup
 	@$(BIN)/ruff check .
