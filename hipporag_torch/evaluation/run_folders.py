@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from hipporag_torch.errors import InputError
 from hipporag_torch.evaluation.files import METRICS
+
+OVERRIDES = Path(".hydra/overrides.yaml")
 
 
 class RunFolders(NamedTuple):
@@ -39,7 +43,8 @@ def find_runs(folders: Sequence[str | Path]) -> RunFolders:
 
 
 def run_names(folders: Sequence[Path], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """What to call the runs in `folders`: `names`, or as much of each path's end as tells it from the others.
+    """What to call the runs in `folders`: `names`, what tells the jobs of a sweep from each other, or as much
+    of each path's end as tells it from the others.
 
     A folder that is there again gets its number. Raises `InputError` unless there is one name for each,
     all different.
@@ -51,6 +56,8 @@ def run_names(folders: Sequence[Path], names: Sequence[str] | None = None) -> tu
                 f"{len(names)}: {', '.join(names)}; the runs are {', '.join(map(str, folders))}"
             )
         return tuple(names)
+    if told := _sweep_names(folders):
+        return told
     paths = [Path(os.path.abspath(folder)) for folder in folders]
     short = {path: _short_name(path, paths) for path in paths}
     times: dict[Path, int] = {}
@@ -59,6 +66,23 @@ def run_names(folders: Sequence[Path], names: Sequence[str] | None = None) -> tu
         times[path] = times.get(path, 0) + 1
         found.append(short[path] if times[path] == 1 else f"{short[path]} ({times[path]})")
     return tuple(found)
+
+
+def _sweep_names(folders: Sequence[Path]) -> tuple[str, ...]:
+    """The overrides in which the jobs of a sweep differ, as `damping=0.5 beta=1`; nothing for other runs."""
+    files = [Path(folder) / OVERRIDES for folder in folders]
+    if len({file.parents[2] for file in files}) != 1 or not all(file.is_file() for file in files):
+        return ()
+    stated = [yaml.safe_load(file.read_text(encoding="utf-8")) or [] for file in files]
+    shared = set.intersection(*map(set, stated))
+    names = [" ".join(_last(override) for override in job if override not in shared) for job in stated]
+    return tuple(names) if len(set(names)) == len(names) and all(names) else ()
+
+
+def _last(override: str) -> str:
+    """`damping=0.5` of `ppr.damping=0.5`."""
+    key, _, value = override.partition("=")
+    return f"{key.rpartition('.')[2]}={value}"
 
 
 def _short_name(path: Path, paths: Sequence[Path]) -> str:

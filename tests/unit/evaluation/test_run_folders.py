@@ -59,3 +59,22 @@ def test_given_names_fit_the_runs() -> None:
     for names in (["dense"], ["dense", "dense"], ["dense", ""]):
         with pytest.raises(InputError, match="names must give each of the 2 runs a name of its own, got"):
             run_names(folders, names)
+
+
+def test_jobs_of_a_sweep_are_called_by_what_was_swept(tmp_path: Path) -> None:
+    for job, damping in enumerate(("0.3", "0.5")):
+        (tmp_path / str(job) / ".hydra").mkdir(parents=True)
+        text = f"- dataset=sample\n- ppr.damping={damping}\n- retriever=dense\n"
+        (tmp_path / str(job) / ".hydra" / "overrides.yaml").write_text(text)
+    folders = [tmp_path / "0", tmp_path / "1"]
+    assert run_names(folders) == ("damping=0.3", "damping=0.5")
+    assert run_names(folders, ["a", "b"]) == ("a", "b")
+    # With another run beside them, the paths tell them apart.
+    assert run_names([*folders, tmp_path / "other" / "2"]) == ("0", "1", "2")
+
+
+def test_jobs_that_overrides_do_not_tell_apart_are_called_by_their_folders(tmp_path: Path) -> None:
+    for job in "01":
+        (tmp_path / job / ".hydra").mkdir(parents=True)
+        (tmp_path / job / ".hydra" / "overrides.yaml").write_text("- dataset=sample\n")
+    assert run_names([tmp_path / "0", tmp_path / "1"]) == ("0", "1")
