@@ -3,12 +3,15 @@
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from hipporag_torch.config import build_dataset, build_memory, compose
+from hipporag_torch.evaluation import evaluate
 from hipporag_torch.explanation import (
     ExplainedEdge,
     ExplainedNode,
@@ -17,6 +20,7 @@ from hipporag_torch.explanation import (
     passage_node_id,
     phrase_id,
 )
+from hipporag_torch.tracking.worst import draw_worst
 from hipporag_torch.types import Passage, TracedFact, Triple
 from hipporag_torch.viz.html import write_html
 
@@ -106,3 +110,27 @@ def test_screenshot_is_not_blank(page: Path, scheme: str) -> None:
     assert (background.mean() < 0.3) == (scheme == "dark")
     # The boxes of the picture, not only the header's text.
     assert (np.abs(image[150:] - background).max(-1) > 0.1).mean() > 0.02
+
+
+def test_the_page_of_a_run_shows_the_seeds_of_its_question(tmp_path: Path) -> None:
+    """A question of the sample, as scripts/evaluate.py draws its worst ones."""
+    overrides = ["dataset=sample", "extractor=sample", "embedder=hashing", "runtime.cache=false"]
+    cfg = compose("evaluate", overrides)
+    dataset, memory = build_dataset(cfg).load(), build_memory(cfg)
+    memory.add(dataset.documents)
+    run = evaluate(dataset, memory.retriever, text=memory.index.text, traced=memory.index)
+    [picture] = draw_worst(
+        run.rows,
+        index=memory.index,
+        retrieve=lambda question: memory.retrieve([question], top_k=5, trace=True)[0],
+        directory=tmp_path,
+        count=1,
+    )
+    row = next(row for row in run.rows if row.question in picture.caption)
+    assert picture.html
+    drawn = chromium(picture.html, "--dump-dom").stdout
+    spoken = re.findall(r'<g class="node seed[^>]*aria-label="([^"]*)"', drawn)
+    shown = [re.fullmatch(r"Seed phrase: (.*), seed ([\d.]+)%.*", unescape(label)) for label in spoken]
+    shares = {seed[1]: float(seed[2]) / 100 for seed in shown if seed}
+    assert len(row.seeds) == 10
+    assert {phrase: shares[phrase] for phrase, _ in row.seeds} == pytest.approx(dict(row.seeds), abs=1e-4)
