@@ -24,7 +24,6 @@ from hipporag_torch import types
 from hipporag_torch.errors import HippoRAGError
 
 
-
 class _OneConsole(Console):
     """Goes to the processes of a sweep by its name: what it holds cannot be pickled."""
 

@@ -168,9 +168,7 @@ def test_a_sweep_recorded_offline_in_wandb(run_script: Run, stated: list[str], t
         assert recorded.exit_code == 0
 
 
-def test_a_job_that_fails_does_not_end_the_sweep(
-    fork_script: Run, stated: list[str], tmp_path: Path
-) -> None:
+def test_a_job_that_fails_does_not_end_the_sweep(fork_script: Run, stated: list[str], tmp_path: Path) -> None:
     sweep = [*stated, "ppr.damping=2.0,0.5", f"hydra.sweep.dir={tmp_path}"]
     done = fork_script("evaluate", *sweep, "-m")
     assert done.status == 1
