@@ -20,6 +20,7 @@ from hipporag_torch.config import (
     flag,
     plain,
     require_known_keys,
+    stated_keys,
     takes_part,
 )
 from hipporag_torch.console import clean_errors, progress_bar, quiet_third_parties, warn
@@ -41,7 +42,7 @@ from hipporag_torch.evaluation import (
     retrieval_depth,
 )
 from hipporag_torch.evaluation.draft import Draft
-from hipporag_torch.evaluation.expected import compare_expected
+from hipporag_torch.evaluation.expected import check_expected, compare_expected
 from hipporag_torch.evaluation.run import Keep
 from hipporag_torch.evaluation.summary import index_summary
 from hipporag_torch.extractors.openie import OpenIEExtractor
@@ -83,6 +84,7 @@ def main(cfg: DictConfig) -> None:
 def show_dry_run(cfg: DictConfig) -> None:
     """What the run would ask of language models. Nothing is read but the data set, if it is at hand."""
     retrieval_depth(plain(cfg.ks), cfg.top_k)
+    check_expected(plain(cfg.expected))
     source, models, fills = build_dataset(cfg), build_models(cfg), lacks_corpus(cfg)
     there = source.present()
     if there.missing:
@@ -100,7 +102,11 @@ def show_dry_run(cfg: DictConfig) -> None:
 def run(cfg: DictConfig, folder: RunFolder) -> None:
     """A new run, or one that was stopped and goes on."""
     retrieval_depth(plain(cfg.ks), cfg.top_k)
+    if sweeps() and "output" in stated_keys(HydraConfig.get().overrides.task):
+        raise ConfigError("output is the folder of one run; a sweep's is hydra.sweep.dir=DIR")
+    check_expected(plain(cfg.expected))
     pictures = PictureOptions(**plain(cfg.pictures))
+    pictures.require_metric(plain(cfg.ks))
     tracker = build_tracker(cfg)
     device = str(resolved_device(cfg.runtime.device))
     dataset = build_dataset(cfg).load()
@@ -118,7 +124,9 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
 
         def extra(evaluation: Evaluation) -> Mapping[str, Any]:
             seconds["questions"] = time.perf_counter() - began
-            return {"seconds": seconds, **facts, **spent(models, memory)}
+            expected = compare_expected(evaluation.metrics, plain(cfg.expected))
+            found = {"expected": [asdict(row) for row in expected]} if expected else {}
+            return {"seconds": seconds, **facts, **spent(models, memory), **found}
 
         def draw(evaluation: Evaluation) -> tuple[Picture, ...]:
             return draw_pictures(

@@ -7,6 +7,12 @@ from hipporag_torch.errors import InputError
 from hipporag_torch.text import answer_key
 
 
+def metric_names(ks: Sequence[int]) -> tuple[str, ...]:
+    """What the rows of a run with these cut-offs may hold."""
+    found = [f"{kind}@{k}" for kind in ("recall", "all_recall") for k in ks]
+    return (*found, "mrr", *(f"title/{name}" for name in (*found, "mrr")), "em", "f1")
+
+
 def recall_at(gold: Sequence[str], ranked: Sequence[str], k: int) -> float:
     """The share of the distinct `gold` that is among the first `k` of `ranked`.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hipporag_torch.errors import ConfigError
 from hipporag_torch.evaluation.curves import recall_curve
+from hipporag_torch.evaluation.metrics import metric_names
 from hipporag_torch.evaluation.run import Evaluation
 from hipporag_torch.index import Index
 from hipporag_torch.tracking.protocol import Picture
@@ -37,6 +38,11 @@ class PictureOptions:
             raise ConfigError(f"pictures.worst must be a whole number of at least 0, got {self.worst!r}")
         if self.charts or self.worst:
             require_drawing()
+
+    def require_metric(self, ks: Sequence[int]) -> None:
+        """Raise `ConfigError` unless a run with these cut-offs knows the metric `by`."""
+        if self.by not in metric_names(ks):
+            raise ConfigError(f"pictures.by must be one of {', '.join(metric_names(ks))}, got {self.by!r}")
 
 
 def draw_pictures(

@@ -175,3 +175,50 @@ def test_a_job_that_fails_does_not_end_the_sweep(fork_script: Run, stated: list[
     assert "ConfigError: ppr.damping must lie between 0 and 1" in done.err
     assert not (tmp_path / "0" / "metrics.json").exists()
     assert metrics_of(tmp_path / "1")["questions"] == 3
+
+
+PUBLISHED = """# @package _global_
+expected:
+  recall@20: {low: 0.9, high: 1.0, source: "a table", sure: B}
+  mrr: {low: 0.0, high: 0.1, source: "another", sure: C}
+  f1: {low: 0.0, high: 1.0, source: "a third", sure: C}
+"""
+
+
+def test_a_run_is_held_beside_what_was_published(fork_script: Run, stated: list[str], tmp_path: Path) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "own.yaml").write_text(PUBLISHED, encoding="utf-8")
+    arguments = [*stated, "experiment=own", f"output={tmp_path / 'run'}", f"--config-dir={tmp_path}"]
+    done = fork_script("evaluate", *arguments)
+    assert (done.status, done.err) == (0, "")
+    shown = [line.split() for line in done.out.splitlines() if "published" in line or "table" in line]
+    assert any(line[:1] == ["recall@20"] and "yes" in line for line in shown)
+    rows = {row["metric"]: row["within"] for row in metrics_of(tmp_path / "run")["expected"]}
+    assert rows == {"recall@20": True, "mrr": False, "f1": None}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["pictures.worst=-1"], "pictures.worst must be a whole number of at least 0, got -1"),
+        (["pictures.by=recall@7"], "pictures.by must be one of recall@1, recall@2"),
+        (["++expected={mrr: {low: 2}}"], "expected.mrr must state low, high, source and sure"),
+        (["pictures.charts=maybe"], "pictures.charts must be true or false, got 'maybe'"),
+        (["tracker=wandb", "tracker.mode=sometimes"], "tracker.mode must be"),
+        (["trace=yes please"], "trace must be true or false"),
+    ],
+)
+def test_what_is_stated_wrongly_shows_before_the_work(
+    fork_script: Run, stated: list[str], tmp_path: Path, overrides: list[str], message: str
+) -> None:
+    folder = tmp_path / "run"
+    done = fork_script("evaluate", *stated, *overrides, f"output={folder}")
+    assert message in done.error
+    assert not (folder / "metrics.json").exists()
+
+
+def test_a_sweep_has_no_folder_of_one_run(fork_script: Run, stated: list[str], tmp_path: Path) -> None:
+    sweep = [*stated, f"output={tmp_path / 'one'}", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m"]
+    done = fork_script("evaluate", *sweep)
+    assert done.status == 1
+    assert "output is the folder of one run; a sweep's is hydra.sweep.dir=DIR" in done.err
