@@ -49,8 +49,8 @@ def test_a_runs_folder_says_what_was_run_on_what(whole: tuple[Path, list[str]], 
     metrics = metrics_of(folder)
     assert len(metrics["dataset"]["fingerprint"]) >= 32
     assert len(metrics["index"]["digest"]) == 32
-    # Seven passages, their phrases and facts, and three questions.
-    assert metrics["texts"]["embedded"] > 10
+    # Seven passages, their phrases and facts, and three questions; other tests may have filled the cache.
+    assert sum(metrics["texts"].values()) > 10
     steps = [json.loads(line) for line in (folder / "progress.jsonl").read_text("utf-8").splitlines()]
     assert [step["questions"] for step in steps] == [1, 2, 3]
     assert steps[-1]["recall@2"] == metrics["recall@2"]
