@@ -102,7 +102,12 @@ def predictions(folder: Path) -> list[dict[str, Any]]:
 def without_pictures(script: str, arguments: Sequence[str]) -> list[str]:
     """Drawing takes seconds, and few tests look at what is drawn."""
     wanted = script != "evaluate" or any(argument.startswith("pictures.") for argument in arguments)
-    return [*arguments] if wanted else ["pictures.charts=false", "pictures.worst=0", *arguments]
+    if wanted:
+        return [*arguments]
+    # Hydra wants the overrides side by side, its flags before or behind.
+    flags = [argument for argument in arguments if argument.startswith("-")]
+    overrides = [argument for argument in arguments if not argument.startswith("-")]
+    return [*flags, *overrides, "pictures.charts=false", "pictures.worst=0"]
 
 
 def environment(**more: str) -> dict[str, str]:

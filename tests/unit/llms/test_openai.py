@@ -40,7 +40,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def model(server: StubServer, **options: Any) -> OpenAIChatModel:
-    defaults: dict[str, Any] = {"api_key_env": "STUB_KEY", "timeout_seconds": 5.0, "max_retries": 0}
+    defaults: dict[str, Any] = {"api_key_env": "STUB_KEY", "timeout_seconds": 20.0, "max_retries": 0}
     return OpenAIChatModel(model="m", base_url=server.url, **{**defaults, **options})
 
 
