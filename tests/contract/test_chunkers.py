@@ -8,7 +8,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hipporag_torch.chunkers import TokenChunker, WholeDocument
+from hipporag_torch.chunkers import StructureChunker, TokenChunker, WholeDocument
 from hipporag_torch.protocols import Chunker
 from hipporag_torch.types import Document
 
@@ -44,9 +44,20 @@ ODD = [
     "ﬃ",
     "\U0001d4d0",
 ]
+STRUCTURE = [
+    "\n# Ada\n",
+    "\n\nBo\n--\n",
+    "\n\n- ",
+    "\n```\n",
+    "\n| a | b |\n|---|---|\n",
+    "\n> ",
+    "---\n",
+    "\n    ",
+]
 PLAIN = ["unbelievably", "Ada Vale", "a", ".", ", ", "3.14", "[SEP]", "don't", " ", "snake_case", "x" * 130]
 TEXTS = st.lists(
-    st.sampled_from(TOUGH + ODD + PLAIN) | st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+    st.sampled_from(TOUGH + ODD + PLAIN + STRUCTURE)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
     min_size=1,
 ).map("".join)
 DOCUMENTS = TEXTS.filter(str.strip).map(Document)
@@ -60,6 +71,9 @@ DOCUMENTS = TEXTS.filter(str.strip).map(Document)
         "words, no overlap",
         pytest.param("minilm", marks=needs_minilm),
         "one word each",
+        "markdown",
+        "text",
+        "markdown, one word each",
     ],
 )
 def chunker(request: pytest.FixtureRequest) -> Chunker:
@@ -72,6 +86,12 @@ def chunker(request: pytest.FixtureRequest) -> Chunker:
             return TokenChunker(size=6, overlap=0, tokenizer="words")
         case "minilm":
             return TokenChunker(size=6, overlap=2)
+        case "markdown":
+            return StructureChunker(min_words=2, max_words=6)
+        case "text":
+            return StructureChunker(min_words=2, max_words=6, markup="text")
+        case "markdown, one word each":
+            return StructureChunker(min_words=0, max_words=1)
     return TokenChunker(size=1, overlap=0, tokenizer="words")
 
 
@@ -80,8 +100,12 @@ def test_a_chunk_is_the_piece_of_the_text_that_its_offsets_name(chunker: Chunker
     chunks = chunker.chunk(document)
     assert chunks
     for chunk in chunks:
-        assert chunk.text == document.text[chunk.start : chunk.end]
-        assert chunk.text.strip()
+        piece = document.text[chunk.start : chunk.end]
+        assert piece.strip()
+        # Only the headings that it stands below may be in front of it.
+        above, body = chunk.text[: -len(piece)], chunk.text[-len(piece) :]
+        assert body == piece
+        assert not above or (above.endswith("\n\n") and chunk.metadata["heading"].startswith(above.strip()))
 
 
 @given(document=DOCUMENTS)
