@@ -127,6 +127,23 @@ class HippoRAG:
         return self._indexer.embedder
 
     @property
+    def chunker(self) -> Chunker:
+        """What cuts documents into passages."""
+        return self._indexer.chunker
+
+    def with_chunker(self, chunker: Chunker) -> "HippoRAG":
+        """The same memory, which cuts what it is handed with `chunker`; what one changes, the other has."""
+        own = self._own()
+        indexer = Indexer(
+            embedder=own.embedder,
+            extractor=own.extractor,
+            chunker=chunker,
+            text=own.text,
+            graph=own.graph_options,
+        )
+        return HippoRAG(indexer=indexer, make_retriever=self._make_retriever, keeper=self._keeper)
+
+    @property
     def index(self) -> Index:
         """The present state. It never changes; a change puts another in its place."""
         return self._keeper.index
