@@ -10,7 +10,6 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
-from rich.text import Text
 
 from hipporag_torch.config import (
     build_dataset,
@@ -22,8 +21,9 @@ from hipporag_torch.config import (
     takes_part,
 )
 from hipporag_torch.console import clean_errors, console, progress_bar, quiet_third_parties, table, warn
+from hipporag_torch.console.answers import odd, show_piece, title_or_source
 from hipporag_torch.console.reports import show_opened, warn_of_failed
-from hipporag_torch.console.rows import num_passages, shortened
+from hipporag_torch.console.rows import shortened
 from hipporag_torch.console.usage import show_costs, show_usage
 from hipporag_torch.datasets.asked import Asked, read_questions
 from hipporag_torch.dry_run import run_costs
@@ -149,12 +149,6 @@ def row_of(question: Asked, ranking: Ranking, answer: Answer) -> Mapping[str, An
     }
 
 
-def show_piece(piece: str) -> None:
-    """A piece of a reply, without what would steer the terminal."""
-    shown = "".join(letter for letter in piece if letter.isprintable() or letter in "\n\t")
-    console.print(Text(shown), end="", soft_wrap=True, highlight=False)
-
-
 def show_answer(ranking: Ranking, answer: Answer, *, asked: bool) -> None:
     if asked:
         console.print(f"\n[bold]{escape(ranking.question)}[/]", emoji=False)
@@ -178,28 +172,6 @@ def show_answer(ranking: Ranking, answer: Answer, *, asked: bool) -> None:
         warn(f"retrieval: {shortened(ranking.reason, 300)}")
     if answer.flag or answer.passages_left_out:
         warn(odd(answer))
-
-
-def title_or_source(source: Any) -> str:
-    """What a person knows a source by; one without a name of its own is called by a hash."""
-    title = source.metadata.get("title")
-    return title if isinstance(title, str) and title else source.source_id
-
-
-def odd(answer: Answer) -> str:
-    """What is odd about an answer."""
-    said = {
-        "no_marker": "the reply does not mark its answer, it was taken whole",
-        "cut": "the reply ended at its token limit before its answer did; raise reader.max_tokens",
-        "empty": "the model replied, but did not answer",
-        "error": "there was no reply",
-        "too_long": "no passage fits the model's context",
-        "no_passages": "there was nothing to read",
-    }
-    parts = [": ".join(part for part in (said.get(answer.flag, ""), shortened(answer.reason, 300)) if part)]
-    if answer.passages_left_out:
-        parts.append(f"{num_passages(answer.passages_left_out)} left out, the context holds no more")
-    return "; ".join(part for part in parts if part)
 
 
 if __name__ == "__main__":

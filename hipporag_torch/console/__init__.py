@@ -18,6 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.prompt import Confirm
 from rich.table import Table
 
 from hipporag_torch import types
@@ -79,6 +80,14 @@ def progress_bar() -> Iterator[types.Progress]:
 def warn(message: str) -> None:
     """A warning that a person must see, on standard error."""
     _errors.print(f"[bold yellow]warning[/]: {escape(message)}", soft_wrap=True)
+
+
+def ask_yes_or_no(question: str) -> bool:
+    """What a person at the terminal says to it; no if the terminal is closed."""
+    try:
+        return Confirm.ask(escape(question), console=_errors, default=False)
+    except EOFError:
+        return False
 
 
 def quiet_third_parties() -> None:
