@@ -524,7 +524,7 @@ def test_help_shows_every_action(fork_script: Run) -> None:
     for action in ("add", "update", "remove", "stats", "check", "repair", "compact", "export", "import"):
         assert f"  action={action} " in done.out
     assert "python scripts/index.py index.path=DIR action=ACTION" in done.out
-    assert "chunker: tokens, whole" in done.out
+    assert "chunker: markdown, tokens, whole" in done.out
 
 
 def test_every_key_is_read_by_an_action() -> None:

@@ -247,32 +247,32 @@ NOISE = {
 
 @pytest.mark.parametrize("start", ["", "[", '["', '{"triples": ['])
 @pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE.keys())
-def test_a_million_characters_of_noise_take_under_a_second(start: str, noise: str) -> None:
+def test_a_million_characters_of_noise_take_under_three_seconds(start: str, noise: str) -> None:
     text = start + (noise * (MILLION // len(noise)))
-    assert within_a_second(lambda: (triples(text), without_reasoning(text)))
+    assert within_three_seconds(lambda: (triples(text), without_reasoning(text)))
 
 
 @pytest.mark.parametrize("entry", ['["a", "b", "c"],', "[1,2,3],", '{"subject": "a"},', "[],", "1,", '"a" ,'])
-def test_a_million_characters_of_entries_take_under_a_second(entry: str) -> None:
+def test_a_million_characters_of_entries_take_under_three_seconds(entry: str) -> None:
     text = '{"triples": [' + entry * (MILLION // len(entry)) + "]}"
     replies: list[JsonReply] = []
-    assert within_a_second(lambda: replies.append(triples(text)))
+    assert within_three_seconds(lambda: replies.append(triples(text)))
     assert len(replies[0].items) == MILLION // len(entry)
 
 
-def test_a_million_characters_of_keys_take_under_a_second() -> None:
+def test_a_million_characters_of_keys_take_under_three_seconds() -> None:
     text = "{" + '"ab":1,' * (MILLION // 7) + '"triples": [["a","r","b"]]}'
     replies: list[JsonReply] = []
-    assert within_a_second(lambda: replies.append(triples(text)))
+    assert within_three_seconds(lambda: replies.append(triples(text)))
     assert replies[0].items == (["a", "r", "b"],)
 
 
-def within_a_second(run: Callable[[], object]) -> bool:
+def within_three_seconds(run: Callable[[], object]) -> bool:
     """Of this process alone, in one of three tries: a loaded machine is no failure."""
     for _ in range(3):
         start = time.process_time()
         run()
-        if time.process_time() - start < 1:
+        if time.process_time() - start < 3:
             return True
     return False
 
