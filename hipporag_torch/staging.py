@@ -10,10 +10,10 @@ from torch import Tensor
 
 from hipporag_torch.chat import Usage
 from hipporag_torch.embedders.missing import embed_missing
+from hipporag_torch.embedders.wrapped import WrappedEmbedder
 from hipporag_torch.errors import BackendError, BudgetError
 from hipporag_torch.protocols import (
     Embedder,
-    EmbedderIdentity,
     Extractor,
     ExtractsEach,
     Progress,
@@ -26,7 +26,7 @@ _TEXTS_AT_ONCE = 2048
 _PASSAGES_AT_ONCE = 256
 
 
-class StagedEmbedder:
+class StagedEmbedder(WrappedEmbedder):
     """Wraps an embedder: the vectors of passages, phrases and facts go into the session's files at once.
 
     Vectors that stand there already, staged or of texts that were removed, are taken from there; `made`
@@ -34,19 +34,9 @@ class StagedEmbedder:
     """
 
     def __init__(self, *, embedder: Embedder, session: Session) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._session = session
         self.made = 0
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._embedder.identity
-
-    def instruction(self, role: Role) -> str:
-        return self._embedder.instruction(role)
-
-    def truncated(self, texts: Sequence[str], role: Role) -> list[bool]:
-        return self._embedder.truncated(texts, role)
 
     def embed(
         self, texts: Sequence[str], role: Role, progress: Progress = no_progress

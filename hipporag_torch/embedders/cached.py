@@ -8,12 +8,13 @@ from torch import Tensor
 
 from hipporag_torch.embedders.cache import EmbeddingCache
 from hipporag_torch.embedders.missing import embed_missing
+from hipporag_torch.embedders.wrapped import WrappedEmbedder
 from hipporag_torch.errors import ConfigError
-from hipporag_torch.protocols import Embedder, EmbedderIdentity, Progress, no_progress
+from hipporag_torch.protocols import Embedder, Progress, no_progress
 from hipporag_torch.types import Role
 
 
-class CachedEmbedder:
+class CachedEmbedder(WrappedEmbedder):
     """Wraps any embedder: a text is embedded once per instruction, whatever its role, in any process.
 
     That holds for processes that run at once too: what is missing is embedded by one of them at a time, and
@@ -30,21 +31,11 @@ class CachedEmbedder:
     def __init__(self, *, embedder: Embedder, cache: EmbeddingCache, chunk_size: int = 2048) -> None:
         if chunk_size < 1:
             raise ConfigError(f"embedder.chunk_size must be at least 1, got {chunk_size}")
-        self._embedder = embedder
+        super().__init__(embedder)
         self._cache = cache
         self._chunk_size = chunk_size
         self.hits = 0
         self.misses = 0
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._embedder.identity
-
-    def instruction(self, role: Role) -> str:
-        return self._embedder.instruction(role)
-
-    def truncated(self, texts: Sequence[str], role: Role) -> list[bool]:
-        return self._embedder.truncated(texts, role)
 
     def embed(
         self, texts: Sequence[str], role: Role, progress: Progress = no_progress

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from hipporag_torch.protocols import Embedder, EmbedderIdentity, Progress, no_progress
+from hipporag_torch.embedders.wrapped import WrappedEmbedder
+from hipporag_torch.protocols import Embedder, Progress, no_progress
 from hipporag_torch.types import Role
 
 # Texts that a write embeds before it looks whether a question waits: the usual batch of an embedder.
@@ -29,23 +30,13 @@ def giving_way() -> Iterator[None]:
         _here.writes = False
 
 
-class SharedEmbedder:
+class SharedEmbedder(WrappedEmbedder):
     """Wraps any embedder: a write's texts go through it in batches, and before each, waiting reads do."""
 
     def __init__(self, *, embedder: Embedder) -> None:
-        self._embedder = embedder
+        super().__init__(embedder)
         self._reads = 0
         self._changed = threading.Condition()
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._embedder.identity
-
-    def instruction(self, role: Role) -> str:
-        return self._embedder.instruction(role)
-
-    def truncated(self, texts: Sequence[str], role: Role) -> list[bool]:
-        return self._embedder.truncated(texts, role)
 
     def embed(
         self, texts: Sequence[str], role: Role, progress: Progress = no_progress
