@@ -18,6 +18,8 @@ ENVIRONMENT = "environment.json"
 
 # Where and how a run is done and what is written of it; nothing here decides what is found.
 _NOT_DECISIVE = frozenset({"runtime", "tracker", "output", "dry_run", "expected", "pictures", "budget"})
+# What stands before an @, and behind a ?, is nobody's business. Texts with blanks are no URLs.
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/\s]*@)?([^?#\s]*)\S*", re.IGNORECASE)
 _SECRET = re.compile(r"(password|secret|authorization|(?<!max_)token|api_?key|credential)s?$", re.IGNORECASE)
 
 
@@ -66,7 +68,10 @@ class RunFolder:
 
 
 def _masked(value: Any, secret: bool = False) -> Any:
-    """The value with everything under `headers`, and what is called a secret, replaced by stars."""
+    """The value with everything under `headers`, and what is called a secret, replaced by stars.
+
+    Of a URL the user, the password and the query go: keys stand there too.
+    """
     if isinstance(value, dict):
         return {
             key: _masked(inner, secret or key == "headers" or bool(_SECRET.search(str(key))))
@@ -74,4 +79,11 @@ def _masked(value: Any, secret: bool = False) -> Any:
         }
     if isinstance(value, list):
         return [_masked(inner, secret) for inner in value]
-    return "***" if secret and isinstance(value, str) and value else value
+    if not isinstance(value, str) or not value:
+        return value
+    return "***" if secret else _without_login(value)
+
+
+def _without_login(text: str) -> str:
+    url = _URL.fullmatch(text)
+    return f"{url[1]}{url[2]}" if url else text

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from types import FrameType
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 from omegaconf import DictConfig
@@ -73,7 +71,7 @@ def configured(asked: argparse.Namespace) -> tuple[DictConfig, frozenset[str]]:
 
 def shown_config(cfg: DictConfig) -> str:
     """The configuration as YAML without secrets: for whoever can speak to the server."""
-    return yaml.safe_dump(_without_logins(resolved_config(cfg)), allow_unicode=True, sort_keys=False)
+    return yaml.safe_dump(resolved_config(cfg), allow_unicode=True, sort_keys=False)
 
 
 def _serve(cfg: DictConfig, stated: frozenset[str]) -> int:
@@ -133,18 +131,6 @@ def _require_mcp() -> None:
             "the MCP server needs the package mcp, which is not installed; install it with: "
             "pip install 'hipporag-torch[mcp]'"
         ) from None
-
-
-def _without_logins(value: Any) -> Any:
-    """The value without the user, password and query of any URL in it."""
-    if isinstance(value, dict):
-        return {key: _without_logins(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_logins(inner) for inner in value]
-    if not isinstance(value, str) or "://" not in value:
-        return value
-    parts = urlsplit(value)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def parser() -> argparse.ArgumentParser:

@@ -19,6 +19,7 @@ def test_secrets_are_masked_wherever_they_stand(monkeypatch: pytest.MonkeyPatch)
                 "headers": {"X-Key": "${oc.env:MY_KEY}", "nested": [{"a": "${oc.env:MY_KEY}"}]},
                 "extra_body": {"api_key": "${oc.env:MY_KEY}", "password": ""},
                 "api_key_env": "MY_KEY",
+                "base_url": "https://me:sk-very-secret@host.example:8000/v1?key=sk-very-secret",
                 "max_tokens": 5,
                 "max_tokens_name": "max_tokens",
             }
@@ -29,6 +30,7 @@ def test_secrets_are_masked_wherever_they_stand(monkeypatch: pytest.MonkeyPatch)
     assert config["llm"]["headers"] == {"X-Key": "***", "nested": [{"a": "***"}]}
     assert config["llm"]["extra_body"] == {"api_key": "***", "password": ""}
     assert (config["llm"]["api_key_env"], config["llm"]["max_tokens"]) == ("MY_KEY", 5)
+    assert config["llm"]["base_url"] == "https://host.example:8000/v1"
     assert config["llm"]["max_tokens_name"] == "max_tokens"
 
 
