@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hipporag_torch.errors import InputError
-from hipporag_torch.evaluation.files import row_from, row_line
+from hipporag_torch.evaluation.files import row_from, row_line, write_whole
 from hipporag_torch.evaluation.rows import QuestionRow
 
 DRAFT = "predictions.part.jsonl"
@@ -55,9 +55,7 @@ class Draft:
     def begin(self, rows: Sequence[QuestionRow]) -> None:
         """Write the settings and the rows that there are: what was cut off is gone from the file."""
         head = json.dumps({"settings": self._settings}, ensure_ascii=False, sort_keys=True) + "\n"
-        fresh = self._path.with_suffix(".new")
-        fresh.write_text(head + "".join(row_line(row, DRAFT) for row in rows), encoding="utf-8", newline="\n")
-        os.replace(fresh, self._path)
+        write_whole(self._path, head + "".join(row_line(row, DRAFT) for row in rows))
 
     def keep(self, rows: Sequence[QuestionRow]) -> None:
         """Append some rows; they survive a kill from here on."""

@@ -44,7 +44,7 @@ def write_run(directory: str | Path, evaluation: Evaluation, *, extra: Mapping[s
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        _write_whole(folder / name, content)
+        write_whole(folder / name, content)
 
 
 def read_run(directory: str | Path) -> Evaluation:
@@ -134,7 +134,8 @@ def _read(path: Path) -> str:
         raise InputError(f"{path} is not UTF-8: {error}; it was damaged: run the evaluation again") from error
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         draft.write_text(text, encoding="utf-8", newline="\n")

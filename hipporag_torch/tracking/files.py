@@ -1,11 +1,11 @@
 """A run's course in plain files, beside what the evaluation writes."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from hipporag_torch.errors import InputError
+from hipporag_torch.evaluation.files import write_whole
 from hipporag_torch.tracking.protocol import FinishedRun, RunStart
 
 PROGRESS = "progress.jsonl"
@@ -33,9 +33,7 @@ class FilesTracker:
         path = run.directory / PROGRESS
         kept = _lines_up_to(path, run.done)
         # What was asked but not kept is asked again, and a line that was cut off is gone.
-        draft = path.with_suffix(".new")
-        draft.write_text("".join(kept), encoding="utf-8", newline="\n")
-        os.replace(draft, path)
+        write_whole(path, "".join(kept))
 
     def progress(self, questions: int, values: Mapping[str, float]) -> None:
         """Raises `InputError` for values that are no finite numbers."""
